@@ -170,6 +170,17 @@ class McpBooks:
         assert not called.is_error, called.result
         return {**filled_in(called.result), **called.meta.get("tieout/details", {})}
 
+    def keep(self, tool: str, /, **arguments: Any) -> str:
+        """Call a tool until its result is kept, which a busy machine may miss; return the reference."""
+        found: list[str] = []
+
+        def is_kept() -> bool:
+            found.extend(filter(None, [self.ask(tool, **arguments).get("data_ref")]))
+            return bool(found)
+
+        wait_for(is_kept)
+        return found[0]
+
     def read(self, ask: Callable[[Client], Awaitable[Found]]) -> Found:
         """Return what the client is told of anything but a tool call."""
         return self._portal.call(ask, self.client)

@@ -2,8 +2,10 @@
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from shutil import disk_usage
+from threading import Event, Thread
 
 import pytest
 
@@ -34,11 +36,28 @@ def enlarge(disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,size=500m", disk], check=True)
 
 
-def fill_up(filler: Path) -> None:
-    """Write a file until its disk is full."""
-    with filler.open("wb", buffering=0) as file, suppress(OSError):
-        while True:
-            file.write(b"x" * PAGE)
+@contextmanager
+def kept_full(filler: Path) -> Iterator[None]:
+    """Keep a disk full while the block runs, whatever is deleted on it; then make room."""
+    ends = Event()
+
+    def fill_up() -> None:
+        with filler.open("wb", buffering=0) as file:
+            while not ends.is_set():
+                try:
+                    file.write(b"x" * PAGE)
+                except OSError:
+                    ends.wait(0.001)
+
+    filling = Thread(target=fill_up)
+    filling.start()
+    try:
+        wait_for(lambda: not disk_usage(filler.parent).free)
+        yield
+    finally:
+        ends.set()
+        filling.join()
+        filler.unlink()
 
 
 def fill(opened: Platform) -> None:
@@ -84,13 +103,14 @@ def test_a_database_that_runs_out_of_space_says_so_and_heals_with_room(disk: Pat
 def test_a_server_that_cannot_start_again_for_want_of_space_tells_why(disk: Path) -> None:
     with platform(Settings(state=disk / "state")) as opened:
         opened.wait()
-    fill_up(disk / "filler")
-    with platform(Settings(state=disk / "state")) as opened:
-        with pytest.raises(StoreDown) as full:
-            opened.wait(2)
-        assert "the embedded PostgreSQL ended: no space is left in " in str(full.value)
-        (disk / "filler").unlink()
-        wait_for(lambda: not why(opened))
+    with ExitStack() as full_disk:
+        full_disk.enter_context(kept_full(disk / "filler"))
+        with platform(Settings(state=disk / "state")) as opened:
+            with pytest.raises(StoreDown) as full:
+                opened.wait(2)
+            assert "the embedded PostgreSQL ended: no space is left in " in str(full.value)
+            full_disk.close()
+            wait_for(lambda: not why(opened))
 
 
 def test_a_first_start_on_a_full_disk_tells_why_and_is_tried_again(disk: Path) -> None:

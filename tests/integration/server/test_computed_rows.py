@@ -18,7 +18,7 @@ VARIANCE = {"metric": "sales_amount", "scenarios": ["actual", "budget"], "by": [
 @pytest.fixture(scope="module")
 def reference(demo: McpBooks) -> str:
     """Revenue by month, kept."""
-    return str(demo.ask("run_metric", **BY_MONTH)["data_ref"])
+    return demo.keep("run_metric", **BY_MONTH)
 
 
 @pytest.mark.parametrize("size", ["small", "medium", "large"])
