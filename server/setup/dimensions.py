@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from engine.model.calendar.periods import Grain
+from engine.model.catalogue import CONTRIBUTION, FIGURE_COLUMNS, INSPECTION_KEYS, PERIOD
 from server.ingest.notation import words_of
 from server.setup.facts import FactsTable
 from server.setup.roles import ColumnRole, TableProfile, name_columns, slug, title
@@ -21,27 +23,8 @@ from server.setup.trees import (
     prefix_tree,
 )
 
-RESERVED: Final = frozenset(
-    [
-        "line",
-        "metric",
-        "label",
-        "line_order",
-        "level",
-        "kind",
-        "scenario",
-        "alias",
-        "value",
-        "exact",
-        "unit",
-        "period",
-        "date",
-        "week",
-        "month",
-        "quarter",
-        "year",
-        "comparisons",
-    ]
+RESERVED: Final = frozenset(  # names that a dimension of a proposal does not take
+    [*FIGURE_COLUMNS, *INSPECTION_KEYS, CONTRIBUTION, PERIOD, "comparisons", *(grain.value for grain in Grain)]
 )
 
 

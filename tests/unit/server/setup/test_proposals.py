@@ -7,6 +7,7 @@ import pytest
 
 from server.ingest.findings import Findings, SampleTable
 from server.ingest.sampling import SourceTable, sample_file
+from server.setup.dimensions import dimension_key
 from server.setup.facts import without_totals
 from server.setup.roles import TableProfile, profile_table, scenario_kind, slug, stem, title
 from server.setup.trees import flat_tree, level_columns, level_tree, match_members, prefix_tree
@@ -67,6 +68,11 @@ def test_names_become_keys_and_headings() -> None:
     ]  # fmt: skip
     assert stem("DimAccount.csv") == stem("account_key") == "account"
     assert [scenario_kind(text) for text in ("Budget_2026.csv", "Ist", "planet")] == ["budget", "actual", None]
+
+
+@pytest.mark.parametrize("column", ["Scenario", "Value", "Calendar Year", "compared_with", "contribution", "Quarter"])
+def test_a_dimension_takes_no_name_that_reports_use(column: str) -> None:
+    assert dimension_key(column) == f"{slug(column)}_code"
 
 
 def test_rows_of_totals_are_left_out_and_named() -> None:
