@@ -68,7 +68,7 @@ class Partition:
     id: str  # equal rows of one scenario and month have equal ids, in any store
     scenario: str
     bucket: str  # YYYY-MM, or undated
-    file: str  # of the rows, relative to the root of the store
+    file: str  # of the rows, relative to the root of the store; empty if they are in an engine only
     rows: int
     days: tuple[int, ...]  # days of the month that have rows
     magnitudes: Mapping[str, int]  # measure -> sum of absolute amounts
@@ -77,6 +77,7 @@ class Partition:
     places: Mapping[str, int] = field(default_factory=dict)  # measure -> decimal places of its amounts
     rollups: tuple[Rollup, ...] = ()
     unassigned: tuple[str, ...] | None = None  # dimensions with rows without a member; None: read the rows to know
+    number: int | None = None  # of the part that holds the rows in an engine; no two partitions have the same
 
     @cached_property
     def dates(self) -> tuple[date, ...]:
@@ -128,7 +129,8 @@ class Manifest:
     def files(self) -> Iterator[str]:
         """Yield every file that this version needs."""
         for partition in (partition for partitions in self.facts.values() for partition in partitions):
-            yield partition.file
+            if partition.file:
+                yield partition.file
             yield from (rollup.file for rollup in partition.rollups)
         yield from (table.file for table in self.tables.values())
         yield from (codes.file for codes in self.codes.values())

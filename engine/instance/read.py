@@ -15,6 +15,7 @@ from engine.instance.build.calendar import build_calendar
 from engine.instance.build.domains import build_dimensions, build_domains
 from engine.instance.build.feeds import build_bindings
 from engine.instance.build.metrics import MetricBuilder
+from engine.instance.build.placement import build_placement
 from engine.instance.build.scenarios import build_comparisons, build_default, build_scenarios
 from engine.instance.build.statements import StatementBuilder
 from engine.instance.documents import Document, Fault, InstanceFaults, read_document, read_table
@@ -26,6 +27,7 @@ from engine.instance.validation import fit
 from engine.model.catalogue import Catalogue
 from engine.model.feeds import Binding
 from engine.model.profiles import Profiles
+from engine.model.warehouses import FactsPlacement
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -51,6 +53,7 @@ class Instance:
     catalogue: Catalogue
     profiles: Profiles
     bindings: Mapping[str, Binding]
+    placement: FactsPlacement | None = None  # None: the rows of facts are files on this machine
 
 
 @dataclass
@@ -137,6 +140,7 @@ def read_instance(folder: Path) -> Instance:
     scenarios = build_scenarios(scenarios_doc, scenarios_file, domains, dimensions, calendar)
     comparisons = build_comparisons(scenarios_doc, scenarios_file, scenarios)
     default = build_default(instance_doc, instance, statements, scenarios, calendar)
+    placement = build_placement(instance_doc, instance)
     profiles = build_profiles(reading.profiles, profiles_file, scenarios, domains, dimensions)
     bindings = build_bindings(integrations_doc, integrations, domains, dimensions, scenarios)
     reading.stop_at_faults()
@@ -161,6 +165,7 @@ def read_instance(folder: Path) -> Instance:
         ),
         profiles=profiles,
         bindings=bindings,
+        placement=placement,
     )
 
 

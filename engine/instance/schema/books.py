@@ -23,6 +23,7 @@ from engine.model.requests import OneOf
 
 CURRENCY = r"^[A-Z]{3}$"
 CALENDAR = r"^[^/\\]+\.csv$"
+DURATION = r"^[1-9][0-9]{0,3}[sm]$"
 
 
 class FiscalYearPart(SchemaPart):
@@ -56,6 +57,25 @@ class DefaultPart(SchemaPart):
     """Last period."""
 
 
+class FactsPart(SchemaPart):
+    """The engine that holds the rows of facts. Left out, they are files on this machine."""
+
+    engine: Literal["clickhouse", "flightsql", "postgresql", "duckdb"]
+    """clickhouse; flightsql: Sail or Spark; postgresql; duckdb: a file."""
+    url_env: str
+    """Environment variable with the address at which the server reads; its user may not write."""
+    loader_url_env: str | None = None
+    """The one at which loads write, as another user; duckdb needs none."""
+    cluster: Key | None = None
+    """clickhouse: the cluster whose shards and replicas hold the rows; left out, one server does."""
+    keep_here: Literal["rollups", "everything"] = "rollups"
+    """rollups: the rows are in the engine only; everything: their files stay on this machine too."""
+    timeout: Annotated[str, Field(pattern=DURATION)] = "20s"
+    """How long a statement may take: 20s, 2m."""
+    sessions: Annotated[int, Field(ge=1, le=256)] = 8
+    """Statements that each process of the server sends at once."""
+
+
 class InstanceFile(SchemaPart):
     """instance.yaml: the deployment as a whole."""
 
@@ -70,6 +90,8 @@ class InstanceFile(SchemaPart):
     last_day and, where there are any, quarter and week."""
     default: DefaultPart = DefaultPart()
     """Default report."""
+    facts: FactsPart | None = None
+    """Engine that holds the rows of facts; left out, files on this machine do."""
 
 
 class DimensionPart(SchemaPart):
