@@ -1,0 +1,130 @@
+"""The dialects of SQL: a row for each engine says how it writes what the engines write differently.
+
+Statements are text. Numbers and days stand in them; every text is bound, or passes `quote_text` of its dialect.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from enum import Enum, auto
+from hashlib import sha256
+from typing import Any
+
+
+class NotWritable(ValueError):
+    """A name or text that an engine cannot take: it holds the character NUL, or half a surrogate pair."""
+
+
+class ColumnKind(Enum):
+    """What a column of a table of facts holds."""
+
+    PART = auto()  # number of a partition, 60 bits
+    DAY = auto()  # null where a row has no date
+    CODE = auto()  # of a member, 32 bits
+    AMOUNT = auto()  # 64 bits, null where a load has none
+    TEXT = auto()  # sorts by its bytes; null where a load has none
+
+
+@dataclass(slots=True)
+class Bindings:
+    """What stands beside the text of a statement: its parameters, and tables of integers that must exist before."""
+
+    parameter: str = "?"
+    parameters: list[Any] = field(default_factory=list)
+    sets: dict[str, Sequence[Sequence[int]]] = field(default_factory=dict)
+
+    def bind(self, value: object) -> str:
+        """Return the placeholder of a value: a text, or a list of integers."""
+        self.parameters.append(value)
+        return self.parameter.format(len(self.parameters))
+
+    def keep(self, columns: Sequence[Sequence[int]]) -> str:
+        """Return the name of an immutable table of columns of integers, which is a digest of them."""
+        name = f"tieout_set_{sha256(repr([list(column) for column in columns]).encode()).hexdigest()[:32]}"
+        self.sets[name] = columns
+        return name
+
+
+ListedRows = Callable[[Bindings, Sequence[Sequence[int]], Sequence[str]], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlDialect:
+    """How an engine writes SQL. `{}` stands for what a template is about."""
+
+    name: str  # as sqlglot calls it
+    types: Mapping[ColumnKind, str]
+    quote: str = '"'  # around names; doubled within them
+    escapes: Mapping[str, str]  # characters of texts, and how they are written
+    text: str = "'{}'"
+    day: str = "date '{}'"
+    whole: str = "cast({} as bigint)"
+    wide: str  # an amount that is summed past 63 bits; its sum is exact below 10^38
+    as_text: str = "cast({} as varchar)"  # of a sum past 63 bits, which Arrow has no integer for
+    month: str = "date_trunc('month', {})"
+    schema: str = "current_schema()"  # of a table that is named without one
+    parameter: str = "?"  # `{}` is its number, from 1
+    listed: ListedRows  # columns of integers under some names as a table: bound, or kept as a set table
+
+    def name_of(self, *parts: str) -> str:
+        """Return a name as the engine writes it: a column, or a table after its schema."""
+        return ".".join(
+            f"{self.quote}{writable(part).replace(self.quote, 2 * self.quote)}{self.quote}" for part in parts
+        )
+
+    def quote_text(self, text: str) -> str:
+        """Return a text as a literal. Raises NotWritable."""
+        return self.text.format("".join(self.escapes.get(letter, letter) for letter in writable(text)))
+
+    def day_of(self, day: date) -> str:
+        """Return a day as a literal."""
+        return self.day.format(day.isoformat())
+
+
+def writable(text: str) -> str:
+    """Return a text unchanged. Raises NotWritable if an engine would cut or refuse it."""
+    if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in text):
+        raise NotWritable("a name or text for a warehouse holds NUL or half a surrogate pair")
+    return text
+
+
+def bound_in_duckdb(bindings: Bindings, columns: Sequence[Sequence[int]], names: Sequence[str]) -> str:
+    """Return columns of integers as a table, each a bound list."""
+    lists = (f"unnest({bindings.bind(list(column))}::bigint[])" for column in columns)
+    return f"(select {', '.join(f'{known} as {name}' for known, name in zip(lists, names, strict=True))})"
+
+
+def bound_in_postgresql(bindings: Bindings, columns: Sequence[Sequence[int]], names: Sequence[str]) -> str:
+    """Return columns of integers as a table, each a bound array."""
+    lists = ", ".join(f"{bindings.bind(list(column))}::bigint[]" for column in columns)
+    return f"(select * from unnest({lists}) as listed({', '.join(names)}))"
+
+
+DUCKDB = SqlDialect(
+    name="duckdb",
+    types={
+        ColumnKind.PART: "bigint",
+        ColumnKind.DAY: "date",
+        ColumnKind.CODE: "uinteger",
+        ColumnKind.AMOUNT: "bigint",
+        ColumnKind.TEXT: "varchar",
+    },
+    escapes={"'": "''"},
+    wide="cast({} as hugeint)",
+    listed=bound_in_duckdb,
+)
+POSTGRESQL = SqlDialect(
+    name="postgres",
+    types={
+        ColumnKind.PART: "bigint",
+        ColumnKind.DAY: "date",
+        ColumnKind.CODE: "bigint",
+        ColumnKind.AMOUNT: "bigint",
+        ColumnKind.TEXT: 'text collate "C"',
+    },
+    escapes={"'": "''", "\\": "\\\\"},
+    text="E'{}'",  # a backslash is one whatever standard_conforming_strings says
+    wide="cast({} as numeric)",
+    parameter="${}",
+    listed=bound_in_postgresql,
+)

@@ -1,0 +1,289 @@
+"""A warehouse: one SQL engine and one login to it, which reads answers, or writes the rows of partitions.
+
+The loader and the readers have a `Warehouse` each, with credentials of their own. An adapter implements the methods
+under `An engine implements`, and `put`; everything else is the same for all engines.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from threading import BoundedSemaphore, Event, Lock, Thread
+from time import monotonic
+from typing import Any, Final
+
+import pyarrow as pa
+
+from engine.model.stopping import Stop, never
+from engine.model.warehouses import PartTotals
+from server.base.interfaces import StoreDown
+from server.stores.circuit_breaker import CircuitBreaker
+from server.warehouses.dialects import ColumnKind, SqlDialect
+from server.warehouses.tables import PART, WarehouseTable
+
+TIMEOUT: Final = 20.0  # seconds that a statement may take, unless the instance says otherwise
+SESSIONS: Final = 8  # statements at once, unless the instance says otherwise
+GLANCE: Final = 0.1  # seconds between two looks at whether the call still waits
+MOST_PARTS: Final = 1_000  # of one statement about parts
+LATEST: Final = 4.0  # seconds at most between two tests of an engine that did not answer
+
+
+class WarehouseDown(StoreDown):
+    """The engine cannot be reached or does not answer in time. The message names no credentials."""
+
+
+class StatementRefused(StoreDown):
+    """The engine answered that it does not run a statement. The message names the table and no credentials."""
+
+
+class OtherFailed(Exception):
+    """Another statement of the same answer failed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SqlStatement:
+    """A statement: its text, its bound parameters in order, and tables of integers that must exist before."""
+
+    text: str
+    parameters: Sequence[Any] = ()
+    sets: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
+
+
+class Warehouse(ABC):
+    """One SQL engine and one login to it. Threads share it."""
+
+    engine: str  # in messages
+    dialect: SqlDialect
+
+    def __init__(self, timeout: float = TIMEOUT, sessions: int = SESSIONS) -> None:
+        self.timeout = timeout
+        self.sent = 0  # statements
+        self.fetched = 0  # bytes
+        self._pool = SessionPool(self._open, self._close, sessions)
+        self._threads = ThreadPoolExecutor(sessions, thread_name_prefix="warehouse")
+        self._breaker = CircuitBreaker(failure=WarehouseDown, latest=LATEST)
+        self._sets: set[str] = set()
+
+    # Reading.
+
+    def read(self, statement: SqlStatement, stop: Stop = never) -> pa.Table:
+        """Return the rows of a statement.
+
+        Calls `stop` while it waits; what `stop` raises, and the timeout, end the statement on the engine too. Raises
+        WarehouseDown, at once while the engine is known not to answer, and StatementRefused.
+        """
+        if self._breaker.is_due:
+            test = Thread(target=self._test, name=f"test of {self.engine}", daemon=True)
+            test.start()
+            test.join(GLANCE)
+        with self._breaker.watched(trying=False):
+            watch = self._watch(stop)
+            for name, columns in statement.sets.items():
+                if name not in self._sets:
+                    self._keep_set(name, columns)
+                    self._sets.add(name)
+            self.sent += 1
+            rows: pa.Table = self._pool.use(lambda session: self._run(session, statement, watch), watch)
+            self.fetched += rows.nbytes
+            return rows
+
+    def read_all(self, statements: Sequence[SqlStatement], stop: Stop = never) -> list[pa.Table]:
+        """Return the rows of each statement, sent together. The first failure ends the others."""
+        if len(statements) < 2:
+            return [self.read(statement, stop) for statement in statements]
+        ended = Event()
+
+        def others() -> None:
+            if ended.is_set():
+                raise OtherFailed
+
+        begun = [self._threads.submit(copy_context().run, self.read, known, others) for known in statements]
+        waiting = set(begun)
+        try:
+            while waiting:
+                done, waiting = wait(waiting, GLANCE, FIRST_EXCEPTION)
+                for each in done:
+                    each.result()
+                stop()
+        finally:
+            ended.set()
+            wait(waiting)
+        return [each.result() for each in begun]
+
+    def _test(self) -> None:
+        with suppress(StoreDown), self._breaker.watched():
+            self.ping()
+
+    def ping(self) -> None:
+        """Run a statement. Raises WarehouseDown or StatementRefused; pays no heed to the circuit breaker."""
+        watch = self._watch(never)
+        self._pool.use(lambda session: self._run(session, SqlStatement("select 1 as tieout_one"), watch), watch)
+
+    # Writing. Every method may be repeated: after a failure, the same call completes what it began.
+
+    def create(self, tables: Iterable[WarehouseTable]) -> None:
+        """Create the tables that do not exist, and add the columns that the others lack."""
+        for table in tables:
+            self._create(table)
+
+    @abstractmethod
+    def put(self, table: WarehouseTable, part: int, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write the rows of a partition, durably, in place of those that have its number.
+
+        Batches are those of `WarehouseTable.batches`. Readers see all of the rows or none. Raises as `read` does.
+        """
+
+    def totals(self, table: WarehouseTable, parts: Collection[int]) -> Mapping[int, PartTotals]:
+        """Return what the table holds of some parts; a part without rows is not in it."""
+        found: dict[int, PartTotals] = {}
+        name, dialect = self.dialect.name_of, self.dialect
+        amounts = (dialect.wide.format(name(column.name)) for column in table.measures)
+        sums = "".join(f", {dialect.as_text.format(f'coalesce(sum(abs({amount})), 0)')}" for amount in amounts)
+        for among in in_pieces(sorted(parts)):
+            rows = self.read(
+                SqlStatement(
+                    f"select {name(PART)}, count(*){sums} from {name(*table.name)} "
+                    f"where {name(PART)} in ({among}) group by {name(PART)}"
+                )
+            )
+            for part, count, *magnitudes in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+                by_measure = {column.key: int(held) for column, held in zip(table.measures, magnitudes, strict=True)}
+                found[part] = PartTotals(count, by_measure)
+        return found
+
+    def parts(self, table: WarehouseTable) -> frozenset[int]:
+        """Return the numbers of the parts of which the table has rows."""
+        name = self.dialect.name_of
+        rows = self.read(SqlStatement(f"select distinct {name(PART)} from {name(*table.name)}"))
+        return frozenset(rows.column(0).to_pylist())
+
+    def has(self, table: WarehouseTable) -> bool:
+        """Tell whether a table exists."""
+        *schema, relation = map(self.dialect.quote_text, table.name)
+        where = f"table_schema = {schema[0]}" if schema else f"table_schema = {self.dialect.schema}"
+        text = f"select 1 as tieout_one from information_schema.tables where {where} and table_name = {relation}"
+        return bool(self.read(SqlStatement(text)).num_rows)
+
+    def drop(self, table: WarehouseTable, parts: Collection[int]) -> None:
+        """Delete the rows of some parts; those that the table lacks are fine."""
+        name = self.dialect.name_of
+        for among in in_pieces(sorted(parts)):
+            text = f"delete from {name(*table.name)} where {name(PART)} in ({among})"
+            self._execute(SqlStatement(text))
+
+    def close(self) -> None:
+        """Close every session."""
+        self._threads.shutdown()
+        self._pool.close()
+
+    def _create(self, table: WarehouseTable) -> None:
+        """Create a table, or add the columns that it lacks, in statements that most engines take."""
+        name, types = self.dialect.name_of, self.dialect.types
+        columns = [f"{name(column.name)} {types[column.kind]}" for column in table.columns]
+        first = f"{name(PART)} {types[ColumnKind.PART]}"
+        self._execute(SqlStatement(f"create table if not exists {name(*table.name)} ({', '.join([first, *columns])})"))
+        for column in columns:
+            self._execute(SqlStatement(f"alter table {name(*table.name)} add column if not exists {column}"))
+
+    def _execute(self, statement: SqlStatement) -> None:
+        """Run a statement that has no rows."""
+        watch = self._watch(never)
+        self._pool.use(lambda session: self._run(session, statement, watch), watch)
+
+    def _watch(self, stop: Stop) -> Stop:
+        """Return what to call while waiting: it raises WarehouseDown past the timeout, and what `stop` raises."""
+        latest = monotonic() + self.timeout
+
+        def watch() -> None:
+            stop()
+            if monotonic() > latest:
+                raise WarehouseDown(
+                    f"{self.engine} did not answer within {self.timeout:g} seconds; see whether it runs and what it "
+                    "is busy with, or give `timeout` of `facts` in instance.yaml more"
+                )
+
+        return watch
+
+    # An engine implements.
+
+    @abstractmethod
+    def _open(self) -> Any:
+        """Return a new session. Raises WarehouseDown."""
+
+    @abstractmethod
+    def _close(self, session: Any) -> None:
+        """Close a session, whatever state it is in, without waiting for the engine."""
+
+    @abstractmethod
+    def _run(self, session: Any, statement: SqlStatement, watch: Stop) -> pa.Table:
+        """Run a statement in a session; calls `watch` every GLANCE seconds while it waits.
+
+        What `watch` raises ends the statement on the engine, and is raised. The session is closed afterwards, as it is
+        after any failure. Raises WarehouseDown and StatementRefused.
+        """
+
+    def _keep_set(self, name: str, columns: Sequence[Sequence[int]]) -> None:
+        """Create an immutable table of columns c0, c1, … of integers, unless it exists whole.
+
+        Only engines need it whose dialect keeps lists as tables.
+        """
+        raise StatementRefused(f"{self.engine} keeps no tables of codes ({name}: {len(columns[0])} rows)")
+
+
+class SessionPool:
+    """The sessions of a warehouse: some at most, those that are idle used again."""
+
+    def __init__(self, open_one: Callable[[], Any], close_one: Callable[[Any], None], most: int) -> None:
+        self._open, self._close = open_one, close_one
+        self._free = BoundedSemaphore(most)
+        self._lock = Lock()
+        self._idle: list[Any] = []
+
+    def use(self, work: Callable[[Any], Any], watch: Stop, *, fresh: bool = False) -> Any:
+        """Return what some work in a session returns.
+
+        A session that idled may be dead: the work is then done again in another, unless it wants a `fresh` one.
+        """
+        with self._turn(watch):
+            session = None if fresh else self._idle_one()
+            if session is not None:
+                with suppress(WarehouseDown):
+                    return self._used(session, work)
+                watch()
+                self.close()  # the others are as old
+            return self._used(self._open(), work)
+
+    def close(self) -> None:
+        """Close the idle sessions."""
+        while (session := self._idle_one()) is not None:
+            self._close(session)
+
+    def _idle_one(self) -> Any | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def _used(self, session: Any, work: Callable[[Any], Any]) -> Any:
+        with ExitStack() as failed:
+            failed.callback(self._close, session)
+            done = work(session)
+            failed.pop_all()
+        with self._lock:
+            self._idle.append(session)
+        return done
+
+    @contextmanager
+    def _turn(self, watch: Stop) -> Iterator[None]:
+        while not self._free.acquire(timeout=GLANCE):
+            watch()
+        try:
+            yield
+        finally:
+            self._free.release()
+
+
+def in_pieces(parts: Sequence[int]) -> Iterator[str]:
+    """Yield the numbers of parts, as lists for statements."""
+    for first in range(0, len(parts), MOST_PARTS):
+        yield ", ".join(map(str, parts[first : first + MOST_PARTS]))
