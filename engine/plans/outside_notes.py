@@ -30,14 +30,22 @@ def outside_notes(plan: FigurePlan, covers: Sequence[Cut]) -> Iterator[Note]:
         for domain in dict.fromkeys(base.domain for base in bases):
             own = [base for base in bases if base.domain == domain]
             summed = next((base for base in own if base.over_members is MemberAggregation.SUM), None)
-            codes = unreached(cut, leaf, own, plan.reader)
+            codes = unreached(cut, leaf, tuple(own), plan.reader)
             for column_read in reads.values() if summed and codes else ():
                 if summed and (note := outside_note(plan, cut, summed, column_read, codes)):
                     yield note
 
 
-def unreached(cut: Cut, leaf: str, bases: Sequence[Base], reader: Reader) -> frozenset[int]:
-    """Return the leaves with a weight below a node that no base selects; none if the caller does not see the node."""
+def unreached(cut: Cut, leaf: str, bases: tuple[Base, ...], reader: Reader) -> frozenset[int]:
+    """Return the leaves with a weight below a node that no base selects; none if the caller does not see the node.
+
+    The books memoise them.
+    """
+    return reader.memo_as_seen(("unreached", cut, bases), lambda: find_unreached(cut, leaf, bases, reader), len)
+
+
+def find_unreached(cut: Cut, leaf: str, bases: tuple[Base, ...], reader: Reader) -> frozenset[int]:
+    """Return the leaves of `unreached`."""
     if not all(reader.sees(cut.dimension, node) for node in cut.ids):
         return frozenset()
     inside = {code for code, weight in reader.cut_leaves(cut).items() if weight}

@@ -1,6 +1,6 @@
 """Notes on scenarios that hold fewer periods of the range, or lack lines, beside another."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -19,11 +19,14 @@ def partial_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
     """Yield the notes on what a scenario lacks, by itself or beside another."""
     for column_read in plan.distinct_reads:
         yield from counterpart_notes(plan, column_read)
+    beside_each: dict[tuple[ColumnRead, frozenset[ColumnRead]], None] = {}
     for beside in comparisons(plan):
         for domain in dict.fromkeys(base.domain for base in plan.bases):
             yield from coverage_notes(plan, beside, domain)
         for column_read in beside.column_reads:
-            yield from line_notes(figures, column_read, beside)
+            beside_each[column_read, frozenset(beside.others(column_read))] = None
+    for column_read, others in beside_each:
+        yield from line_notes(figures, column_read, others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +93,9 @@ def is_partial(found: Coverage, other: Coverage, *, alike: bool) -> bool:
     return alike and found.held <= other.held and (found.periods, found.weeks or 0) < (other.periods, other.weeks or 0)
 
 
-def line_notes(figures: Figures, column_read: ColumnRead, beside: ComparedColumns) -> Iterator[Note]:
+def line_notes(figures: Figures, column_read: ColumnRead, others: Collection[ColumnRead]) -> Iterator[Note]:
     """Yield the note on lines that a scenario has no rows for, though it has rows of their domain, and another has."""
-    plan, others = figures.plan, beside.others(column_read)
+    plan = figures.plan
     lacking = []
     for row in plan.rows:
         expression = row.expression

@@ -165,13 +165,19 @@ class SummedBalance:
 
 def summed_balances(plan: FigurePlan) -> Sequence[SummedBalance]:
     """Return what the bases of a plan add up of balances under its filters."""
-    key, reader = ("summed balances", plan.bases), plan.reader
-    every = reader.memo(key, lambda: list(find_summed_balances(plan.bases, reader)), len(plan.bases))
-    if not plan.query.filters:
-        return every
-    cells = [Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in plan.query.filters]
-    inside = (replace(known, cell=reduce(and_, cells, known.cell)) for known in watched(every))
-    return [known for known in inside if not known.cell.is_nothing]
+    reader, filters = plan.reader, plan.query.filters
+    key = ("summed balances", plan.bases, tuple(known.value for known in filters))
+    size = len(plan.bases) + sum(len(known.leaves) for known in filters)
+    return reader.memo_as_seen(key, lambda: list(summed_within(plan.bases, filters, reader)), size)
+
+
+def summed_within(bases: Sequence[Base], filters: Sequence[Filter], reader: Reader) -> Iterator[SummedBalance]:
+    """Yield what some bases add up of balances inside some filters."""
+    cells = [Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in filters]
+    for known in watched(list(find_summed_balances(bases, reader))):
+        within = reduce(and_, cells, known.cell)
+        if not within.is_nothing:
+            yield replace(known, cell=within)
 
 
 def find_summed_balances(bases: Sequence[Base], reader: Reader) -> Iterator[SummedBalance]:
