@@ -57,7 +57,17 @@ class BlankCauses:
             yield NO_DIVISOR
 
     def of_side(self, expression: Expression, column_read: ColumnRead, at: int) -> Note:
-        """Return the cause of a blank figure of one side in one place."""
+        """Return the cause of a blank figure of one side in one place. Columns of variances have the same sides."""
+        key = (expression, column_read, at)
+        if key not in self._of_sides:
+            self._of_sides[key] = self._side_cause(*key)
+        return self._of_sides[key]
+
+    @cached_property
+    def _of_sides(self) -> dict[tuple[Expression, ColumnRead, int], Note]:
+        return {}
+
+    def _side_cause(self, expression: Expression, column_read: ColumnRead, at: int) -> Note:
         place = self.figures.places[at]
         if self.figures.of(expression, column_read)[at] is Nothing.UNAVAILABLE:
             return self.unavailable(expression, column_read, place)

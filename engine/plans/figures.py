@@ -323,12 +323,13 @@ class Figures:
         """Yield the figures of the available bases of a domain in one column read, by place."""
         plan = self.plan
         carried = [plan.availability.carries(domain, window) for window in watched(column_read.windows)]
+        every = all(carried)
         for batch, amounts in self.amounts.get(column_read.domain_read(domain), ()):
             for bases in batch.alike:
                 cells = self.cells(domain, plan.base_windows(bases[0], column_read), batch.splits)
                 for base in bases:
                     figures = amounts[base].figures(cells, plan.stop)
-                    if not all(carried):
+                    if not every:
                         places = zip(figures, self.places, strict=True)
                         figures = [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in places]
                     yield base, figures

@@ -14,6 +14,7 @@ from engine.report.data import MemberTuple
 from engine.report.ranking import FigureTable
 
 TOTAL = "(total)"
+EXACT = frozenset({Exact})
 MEMBERS = "(members)"  # every member, without the total
 
 
@@ -23,8 +24,11 @@ def blank_notes(plan: FigurePlan, table: FigureTable, shown: Sequence[bool]) -> 
     blanks: dict[Note, list[tuple[int, int, int]]] = defaultdict(list)
     causes: dict[int, BlankCauses] = {}
     for row in rows:
-        for column in range(len(plan.columns)):
-            for place, figure in enumerate(watched(table.by_row[row][column], plan.stop)):
+        for column, figures in enumerate(table.by_row[row]):
+            plan.stop()
+            if EXACT.issuperset(map(type, figures)):
+                continue
+            for place, figure in enumerate(watched(figures, plan.stop)):
                 if not isinstance(figure, Exact):
                     found, at = table.sources[place]
                     known = causes.setdefault(id(found), BlankCauses(found))
