@@ -56,19 +56,36 @@ def ask_presence(
     `compared` names scenarios whose scope narrows that of every side, besides those that a variance compares.
     """
     sides = {(side, compared_with(side, known.sides)) for known in references for side in known.sides}
+    read = frozenset((term.scenario.id, others) for side, others in sides for term in side.terms)
+    asked = (tuple(dict.fromkeys((*domains, *(base.domain for base in bases)))), read, tuple(bases), compared)
+    return Presences(
+        reader, reader.memo_as_seen(("presences", asked), lambda: known_presences(*asked, reader), days_of)
+    )
+
+
+def known_presences(
+    domains: Iterable[str],
+    read: Iterable[tuple[str, frozenset[str]]],
+    bases: Sequence[Base],
+    compared: frozenset[str],
+    reader: Reader,
+) -> Mapping[PresenceKey, Presence]:
+    """Return where scenarios have rows, each by itself and beside the scenarios that it is compared with."""
     known: dict[PresenceKey, Presence] = {}
-    for domain in dict.fromkeys((*domains, *(base.domain for base in bases))):
+    for domain in domains:
         groups = reader.catalogue.domains[domain].stock_groups
         closing = {base.stock_group for base in bases if base.domain == domain and base.over_time.rule in ANCHORED}
         cuts: dict[str | None, Cell] = {None: EVERYTHING}
         cuts |= {key: group_cell(group, reader) for key, group in groups.items() if key in closing}
-        for side, others in sides:
-            for scenario, shared in product({term.scenario.id for term in side.terms}, {frozenset(), others, compared}):
-                for group, cut in cuts.items():
-                    key = (domain, scenario, shared, group)
-                    if key not in known:
-                        known[key] = reader.presence(domain, scenario, cut, shared)
-    return Presences(reader, known)
+        for scenario, others in read:
+            for shared, (group, cut) in product({frozenset(), others, compared}, cuts.items()):
+                known[domain, scenario, shared, group] = reader.presence(domain, scenario, cut, shared)
+    return known
+
+
+def days_of(known: Mapping[PresenceKey, Presence]) -> int:
+    """Return the number of days that some presences hold."""
+    return sum(len(presence.dates) for presence in known.values())
 
 
 def compared_with(side: Side, sides: Sequence[Side]) -> frozenset[str]:
