@@ -131,6 +131,8 @@ class TextKeeper:
 
 def text_of(value: object) -> bytes:
     """Return a value as JSON text."""
+    if isinstance(value, TextKeeper):
+        return value.json_text
     if isinstance(value, tuple | list) and value and isinstance(value[0], TextKeeper):
         return b"[%b]" % b",".join(part.json_text for part in value)
     return to_json(as_json(value))

@@ -11,6 +11,7 @@ from hashlib import sha256
 from engine.books.reader import Reader
 from engine.model.members.member_sets import LeafMembers
 from engine.model.scope import Cell, Conjunction, Cut, Cuts
+from engine.report.encoding import TextKeeper
 
 Counted = tuple[int, str]  # number of members, and a digest of their ids
 UNTOLD = ""  # digest of an unknown list of members
@@ -26,8 +27,8 @@ class DomainGrant:
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permission:
+@dataclass(frozen=True, kw_only=True)
+class Permission(TextKeeper):
     """The scope a report was cut to, and the members it names."""
 
     books: str
@@ -40,8 +41,18 @@ class Permission:
 
 
 def permission_of(domains: Iterable[str], scenarios: Iterable[str], nodes: Cuts, reader: Reader) -> Permission:
-    """Return the permission of a report on these scenarios and domains."""
-    domains, scenarios = tuple(dict.fromkeys(domains)), tuple(dict.fromkeys(scenarios))
+    """Return the permission of a report on these scenarios and domains, memoised by the books."""
+    asked = (tuple(dict.fromkeys(domains)), tuple(dict.fromkeys(scenarios)), nodes)
+    return reader.memo_as_seen(("permission", asked), lambda: new_permission(*asked, reader), size_of)
+
+
+def size_of(permission: Permission) -> int:
+    """Return the number of names in a permission."""
+    return len(permission.nodes) + sum(len(cut.ids) for cell in permission.cells for cuts in cell for cut in cuts)
+
+
+def new_permission(domains: tuple[str, ...], scenarios: tuple[str, ...], nodes: Cuts, reader: Reader) -> Permission:
+    """Return a new permission."""
     seen = {(scenario, domain): reader.cell(scenario, domain) for domain in domains for scenario in scenarios}
     cells = list(dict.fromkeys(cell for cell in seen.values() if not cell.is_nothing))
     return Permission(
