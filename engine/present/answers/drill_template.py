@@ -44,10 +44,10 @@ class DrillTemplate:
             return {"drill": None}
         if "operands" in line.drill:
             return {"operands": [self._operand(call) for call in line.drill["operands"]]}
-        differs = self._beside(line.drill, self._metric.replace(self._key, line.key))
+        metric = self._metric.replace(self._key, line.key)
         if self._is_statement and line.drill["filters"]["metric"] == line.key:  # statement.line is the same figure
-            differs = self._beside(line.drill, line.key)
-        return drill_field(differs)
+            metric = line.key
+        return drill_field(self._beside(line.drill, metric))
 
     def of_column(self, column: ReportColumn, place: MemberTuple | None = None) -> Json:
         """Return the fields of a column: the part in which its drill differs; `place` is its place in a statement."""

@@ -106,7 +106,7 @@ def figure_json(
     """Return one figure as JSON."""
     if not isinstance(figure, Exact):
         return None
-    shown = report.shown(line, comparison, figure)
+    shown = report.shown(line, comparison, figure) if report.scale else figure
     return shown.as_json(quotient=report.is_quotient(line, comparison))
 
 
