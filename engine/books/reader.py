@@ -186,7 +186,7 @@ class Reader:
         """Return all members of a dimension, visible or not. `sees` tells which are visible."""
         return self._books.members(dimension)
 
-    def memo(self, key: Hashable, make: Callable[[], Value], size: int = 1) -> Value:
+    def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
         """Return the memo of a key in this version of the books. Makes and keeps it first if there is none.
 
         The value must not depend on visibility. `size` is its approximate size in members.

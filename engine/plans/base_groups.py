@@ -190,11 +190,13 @@ def base_groups(
         tuple(known.value for known in filters),
         tuple(variants),
     )
-    named = sum(len(axis.ids) for axis in axes) + sum(len(known.members) + len(known.leaves) for known in filters)
-    targets = len(bases) * len(variants) * min(KEPT_TARGETS, prod(len(axis.ids) + 1 for axis in axes))
-    size = (
-        named + targets + sum(reader.leaf_count(leaf) for leaf in reader.catalogue.domains[bases[0].domain].dimensions)
-    )
+
+    def size(_: object) -> int:
+        named = sum(len(axis.ids) for axis in axes) + sum(len(known.members) + len(known.leaves) for known in filters)
+        targets = len(bases) * len(variants) * min(KEPT_TARGETS, prod(len(axis.ids) + 1 for axis in axes))
+        leaves = reader.catalogue.domains[bases[0].domain].dimensions
+        return named + targets + sum(map(reader.leaf_count, leaves))
+
     return reader.memo(key, lambda: make_base_groups(bases, axes, places, filters, variants, reader), size)
 
 

@@ -287,13 +287,15 @@ class Figures:
     def of(self, expression: Expression, column_read: ColumnRead) -> Sequence[Figure]:
         """Return the figures of an expression in one column read, by place."""
         key = (expression, column_read)
-        if key not in self._known:
+        figures = self._known.get(key)
+        if figures is None:
             self.plan.stop()
             if isinstance(expression, MeasureExpression):
-                self._known[key] = self._measure(expression, column_read)
+                figures = self._measure(expression, column_read)
             else:
-                self._known[key] = self._compute(expression, column_read)
-        return self._known[key]
+                figures = self._compute(expression, column_read)
+            self._known[key] = figures
+        return figures
 
     @cached_property
     def _known(self) -> dict[tuple[Expression, ColumnRead], Sequence[Figure]]:
@@ -323,13 +325,13 @@ class Figures:
         """Yield the figures of the available bases of a domain in one column read, by place."""
         plan = self.plan
         carried = [plan.availability.carries(domain, window) for window in watched(column_read.windows)]
-        every = all(carried)
+        is_carried = all(carried)
         for batch, amounts in self.amounts.get(column_read.domain_read(domain), ()):
             for bases in batch.alike:
                 cells = self.cells(domain, plan.base_windows(bases[0], column_read), batch.splits)
                 for base in bases:
                     figures = amounts[base].figures(cells, plan.stop)
-                    if not every:
+                    if not is_carried:
                         places = zip(figures, self.places, strict=True)
                         figures = [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in places]
                     yield base, figures
