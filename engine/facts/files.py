@@ -13,6 +13,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from engine.model.errors import Unavailable
+
 DIGITS = 32  # of the digest in a file name
 
 
@@ -32,7 +34,9 @@ class MappedFiles:
         self._frames: dict[str, pl.DataFrame] = {}
 
     def frame(self, file: str) -> pl.DataFrame:
-        """Return the rows of a file. It is mapped on first use."""
+        """Return the rows of a file. It is mapped on first use. Raises Unavailable if an engine has the rows."""
+        if not file:
+            raise Unavailable("The rows are in an engine that instance.yaml names no longer; `facts` must name it.")
         frame = self._frames.get(file)
         if frame is None:
             frame = self._frames[file] = mapped(self._root / file)

@@ -224,19 +224,20 @@ def locked(descriptor: int) -> bool:
     return True
 
 
-def sweep(root: Path) -> None:
+def sweep(root: Path) -> list[Manifest]:
     """Delete all versions except the current one and those that readers hold, and all files that no version names.
 
-    Only the holder of the publishing lock may call this.
+    Returns the versions that are left. Only the holder of the publishing lock may call this.
     """
     current = manifest_file(root, current_version(root))
-    kept: set[str] = set()
+    left: list[Manifest] = []
     for path in sorted((root / "manifests").glob("*.json")):
         with path.open(encoding="utf-8") as file:
             if path != current and locked(file.fileno()):
                 path.unlink()
                 continue
-            kept.update(Manifest.from_json(file.read()).files())
+            left.append(Manifest.from_json(file.read()))
+    kept = {file for manifest in left for file in manifest.files()}
     for folder in ("facts", "rollups", "tables", "codes"):
         for path in sorted((root / folder).rglob("*"), reverse=True):
             if path.is_dir():
@@ -244,6 +245,7 @@ def sweep(root: Path) -> None:
                     path.rmdir()
             elif path.relative_to(root).as_posix() not in kept:
                 path.unlink()
+    return left
 
 
 def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bool]]:

@@ -6,13 +6,15 @@
         staged.publish()
 
 One stage at a time holds the publishing lock. Its files are invisible until it publishes. If it never does, a later
-sweep deletes them.
+sweep deletes them. Where an engine holds the rows of facts, a publish puts them there before it names them, and reads
+them back where a later load cuts a month or a rollup is built of it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -34,13 +36,15 @@ from engine.facts.manifest import (
     pin_current,
     sweep,
 )
+from engine.facts.parts import Tell, fetch_rows, lacking_members, magnitudes, put_parts, sweep_parts, untold
 from engine.facts.rollups import LEAST_ROWS, can_be_built, choose_rollups, rolled_up, without_undeclared
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
+from engine.model.errors import Unavailable
 from engine.model.fact_store import DATE
 from engine.model.feeds import LoadMode
-from engine.model.members.member_sets import NULL_CODE
 from engine.model.scope import UNASSIGNED
+from engine.model.warehouses import PartStore
 
 WRITERS = 2  # months that a stage sorts and writes at once
 
@@ -50,26 +54,36 @@ class BooksLocked(Exception):
 
 
 @contextmanager
-def stage(root: Path) -> Iterator["Stage"]:
-    """Take the publishing lock and stage onto the current version. Raises BooksLocked if another load holds it."""
+def stage(root: Path, parts: PartStore | None = None, *, keeps_files: bool = False) -> Iterator["Stage"]:
+    """Take the publishing lock and stage onto the current version. Raises BooksLocked if another load holds it.
+
+    `parts` holds the rows of facts, and files do if there is none, or if it `keeps_files`.
+    """
     root.mkdir(parents=True, exist_ok=True)
     with (root / "publishing.lock").open("w") as lock:
         if not locked(lock.fileno()):
             raise BooksLocked("another load is publishing to these books")
         pin = pin_current(root)
         try:
-            yield Stage(root, pin.manifest)
+            yield Stage(root, pin.manifest, parts, keeps_files=keeps_files)
         finally:
             pin.drop()
-            sweep(root)
+            versions = sweep(root)
+        if parts is not None:
+            with suppress(Unavailable):  # a later sweep drops what this one leaves
+                sweep_parts(root, parts, versions)
 
 
 class Stage:
     """An unpublished version."""
 
-    def __init__(self, root: Path, base: Manifest) -> None:
+    def __init__(
+        self, root: Path, base: Manifest, parts: PartStore | None = None, *, keeps_files: bool = False
+    ) -> None:
         self._root = root
         self._base = base
+        self._parts = parts
+        self._keeps_files = keeps_files
         self._facts: dict[str, tuple[Partition, ...]] = dict(base.facts)
         self._tables: dict[str, StoredTable] = dict(base.tables)
         self._codes: dict[str, Codes] = dict(base.codes)
@@ -136,7 +150,7 @@ class Stage:
         inside = [] if part.bucket == UNDATED else [day for day in part.dates if span.holds(day)]
         if not inside:
             return part
-        rows = self._rows(part).filter(~pl.col(DATE).is_between(span.first, span.last))
+        rows = self._rows(domain.key, part).filter(~pl.col(DATE).is_between(span.first, span.last))
         left = self._partition(domain, part.scenario, part.bucket, rows, self._loads[part.load])
         return replace(left, places=part.places)  # as loaded; the catalogue may differ by now
 
@@ -165,13 +179,21 @@ class Stage:
         """Choose the rollups of a domain that declares none, and give its partitions those that it has."""
         parts = self._facts.get(domain.key, ())
         self._chosen.pop(domain.key, None)
-        if domain.rollups is None and (chosen := choose_rollups(domain, parts, self._rows)):
+        if domain.rollups is None and (chosen := choose_rollups(domain, parts, partial(self._rows, domain.key))):
             self._chosen[domain.key] = chosen
         if parts:
             self._facts[domain.key] = tuple(self._derived(domain, part) for part in parts)
 
-    def _rows(self, part: Partition) -> pl.DataFrame:
-        return mapped(self._root / part.file)
+    def _rows(self, domain: str, part: Partition) -> pl.DataFrame:
+        """Return the rows of a partition from its file, else from the engine. Raises Unavailable."""
+        if part.file:
+            return mapped(self._root / part.file)
+        if self._parts is None:
+            raise Unavailable(
+                f"The rows of {domain} are in an engine that instance.yaml names no longer. Put `facts` back; to leave "
+                "the engine, provision once with `keep_here: everything`."
+            )
+        return fetch_rows(self._parts, domain, part, self._codes)
 
     def _wanted(self, domain: Domain, part: Partition) -> Sequence[tuple[str, ...]]:
         """Return the dimensions of the rollups of a partition: those declared, else those chosen if it is large."""
@@ -182,7 +204,7 @@ class Stage:
     def _derived(self, domain: Domain, part: Partition) -> Partition:
         if {rollup.dimensions for rollup in part.rollups} == set(self._wanted(domain, part)):
             return part
-        return self._rolled_up(domain, part, self._rows(part))
+        return self._rolled_up(domain, part, self._rows(domain.key, part))
 
     def _rolled_up(self, domain: Domain, part: Partition, rows: pl.DataFrame) -> Partition:
         """Return a partition with all rollups of its domain that can be built."""
@@ -196,14 +218,15 @@ class Stage:
         file = self._written(f"rollups/{domain.key}/{part.scenario}/{part.bucket}", sums)
         return Rollup(dimensions=dimensions, file=file, rows=sums.height)
 
-    def publish(self) -> Manifest:
+    def publish(self, tell: Tell = untold) -> Manifest:
         """Make the stage the current version by one rename, and return its manifest.
 
-        If nothing was staged, the version does not change.
+        If nothing was staged, the version does not change. Raises Unavailable if an engine does not take the rows of
+        facts, or does not give them back.
         """
         manifest = replace(
             self._base,
-            facts=self._facts,
+            facts=self._placed(tell),
             tables=self._tables,
             codes=self._codes,
             loads=self._remembered(),
@@ -224,6 +247,25 @@ class Stage:
         aside.rename(self._root / CURRENT)
         sync_folder(self._root)
         return manifest
+
+    def _placed(self, tell: Tell) -> Mapping[str, tuple[Partition, ...]]:
+        """Return the partitions with their rows where they belong: in files, in an engine, or both."""
+        facts = self._facts
+        if self._parts is not None:
+            facts = put_parts(self._root, self._parts, facts, self._base.facts, self._rows, tell)
+            if not self._keeps_files:
+                return {key: tuple(replace(part, file="") for part in parts) for key, parts in facts.items()}
+        placed = {key: tuple(self._with_file(key, part) for part in parts) for key, parts in facts.items()}
+        if self._parts is not None:
+            return placed
+        return {key: tuple(replace(part, number=None) for part in parts) for key, parts in placed.items()}
+
+    def _with_file(self, domain: str, part: Partition) -> Partition:
+        """Return a partition whose rows are in a file."""
+        if part.file:
+            return part
+        stem = f"facts/{domain}/{part.scenario}/{part.bucket}"
+        return replace(part, file=self._written(stem, self._rows(domain, part)))
 
     def _all_facts(self) -> Iterator[Partition]:
         return (part for parts in self._facts.values() for part in parts)
@@ -252,7 +294,7 @@ class Stage:
             load=load.id,
             columns=tuple(rows.columns),
             places={key: domain.measures[key].places for key in measures},
-            unassigned=tuple(key for key in domain.dimensions if key in rows.columns and rows[key].min() == NULL_CODE),
+            unassigned=lacking_members(rows, [key for key in domain.dimensions if key in rows.columns]),
         )
         return self._rolled_up(domain, part, rows)
 
@@ -265,9 +307,3 @@ def ids_of(root: Path, codes: Codes | None) -> pl.Series:
     if codes is None:
         return pl.Series("id", [UNASSIGNED], dtype=pl.String)
     return pl.read_ipc(root / codes.file)["id"]
-
-
-def magnitudes(rows: pl.DataFrame, measures: list[str]) -> Mapping[str, int]:
-    """Return the sum of absolute amounts of each measure, an upper bound of any sum of these rows."""
-    sums = rows.select(pl.col(measure).cast(pl.Int128).abs().sum() for measure in measures)
-    return {measure: int(sums[measure].item()) for measure in measures}
