@@ -37,7 +37,7 @@ A report says each thing once.
   first and last day of a period whose codes say them; empty notes. Headers have no values.
 - A figure is a number if every parser reads it exactly, else its digits as text; `null` is a blank.
 - `freshness` has the last period loaded by domain and scenario; an object where a period of the range is `open` or rows
-  are `undated`.
+  are `undated`, with `undated_amount`. `period_start: (undated)` shows such rows alone.
 - `summary: true` leaves totals, notes and `data_ref`: lines of level 0, without members, drill and freshness.
 - `_meta` has the rest for programs: versions, loads and the schema of the dataset (`tieout/details`); with
   `run_statement`, `run_metric` and `inspect_rows` also the formatted table that a widget draws (`tieout/table`). A

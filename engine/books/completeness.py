@@ -10,20 +10,19 @@ from operator import and_
 import polars as pl
 
 from engine.books.books import Books
+from engine.model.calendar.periods import UNDATED_CODE, WITHOUT_DATE, Span
 from engine.model.catalogue import (
     Base,
     Dimension,
     DimensionKind,
     Domain,
     FormulaLine,
-    Measure,
     MetricLine,
     RollupLine,
     Statement,
 )
 from engine.model.errors import Refusal
-from engine.model.fact_store import DATE, Aggregate, Question, RowSlice, Slice
-from engine.model.formulas import FigureKind
+from engine.model.fact_store import ROWS, Aggregate, Question, Slice
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.members.trees import HierarchyFault, RaggedNodes
 from engine.model.scope import EVERYTHING, UNASSIGNED, Cut
@@ -106,26 +105,20 @@ def readable_trees(books: Books, leaf: str) -> Iterator[tuple[Dimension, RaggedN
 
 def undated_remarks(books: Books, domain: Domain) -> Iterator[str]:
     """Yield the rows of a domain that belong to no period, with their amounts in each scenario."""
-    measure, found = amount_of(domain), []
+    measure, found = domain.first_amount, []
     for scenario in books.catalogue.scenarios if domain.keeps_undated else ():
-        if rows := books.facts.presence(domain.key, scenario, EVERYTHING).undated:
-            asked = RowSlice(domain=domain.key, scenario=scenario, span=None, columns=(DATE, measure.key))
-            (frame,) = books.facts.collect([Question(asked, EVERYTHING, without_date)], lambda: None)
-            units = sum(frame[measure.key].drop_nulls().to_list())
+        for rows, units in sums_of(books, domain, scenario, WITHOUT_DATE, ()).select(ROWS, measure.key).iter_rows():
             found.append(f"{scenario} {rows:,} row{'' if rows == 1 else 's'} of {in_digits(units, measure.places)}")
     if found:
-        yield f"{domain.key}: rows without a date are in no period and in no figure: {'; '.join(found)}"
+        yield f"{domain.key}: rows without a date are in no period; {UNDATED_CODE} asks for them: {'; '.join(found)}"
 
 
-def without_date(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows without a date."""
-    return rows.filter(pl.col(DATE).is_null())
-
-
-def amount_of(domain: Domain) -> Measure:
-    """Return the first measure of money of a domain, else its first."""
-    measures = domain.measures.values()
-    return next((one for one in measures if one.kind is FigureKind.MONEY), next(iter(measures)))
+def sums_of(books: Books, domain: Domain, scenario: str, span: Span, keys: tuple[str, ...]) -> pl.DataFrame:
+    """Return the sums of the first amount of a domain in a span, as FactStore.sums does."""
+    aggregates = (Aggregate(domain.first_amount.key),)
+    asked = Slice(domain=domain.key, scenario=scenario, spans=(span,), keys=keys, aggregates=aggregates)
+    (frame,) = books.facts.collect([Question(asked, EVERYTHING)], lambda: None)
+    return frame
 
 
 def in_digits(units: int, places: int) -> str:
@@ -135,14 +128,10 @@ def in_digits(units: int, places: int) -> str:
 
 def read_postings(books: Books, domain: Domain, leaf: str) -> Postings:
     """Return the amounts of the first measure of money of a domain, else of its first, by member."""
-    measure = amount_of(domain)
-    days = (books.catalogue.calendar.days,)
+    measure, days = domain.first_amount, books.catalogue.calendar.days
     amounts: dict[str, dict[int, int]] = {}
     for scenario in books.catalogue.scenarios:
-        asked = Slice(
-            domain=domain.key, scenario=scenario, spans=days, keys=(leaf,), aggregates=(Aggregate(measure.key),)
-        )
-        (frame,) = books.facts.collect([Question(asked, EVERYTHING)], lambda: None)
+        frame = sums_of(books, domain, scenario, days, (leaf,))
         if not frame.is_empty():
             amounts[scenario] = dict(frame.select(leaf, measure.key).iter_rows())
     return Postings(domain, leaf, amounts, measure.places, books.leaf(leaf).member_ids)

@@ -1,6 +1,6 @@
 """The Arrow store: memory-mapped partitions, pruned before planning."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
@@ -98,7 +98,7 @@ class ArrowFacts:
 
     def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
         """Return one row per span and key group; see FactStore."""
-        touched = [(part, spans) for part in self.dated(asked, within) if (spans := spans_of(part, asked.spans))]
+        touched = [(part, spans) for part in self.held(asked, within) if (spans := spans_of(part, asked.spans))]
         aggregates = [
             self.aggregated(asked, aggregate, [part for part, _ in touched]) for aggregate in asked.aggregates
         ]
@@ -225,7 +225,7 @@ class ArrowFacts:
         for part in () if within.is_nothing else self.partitions(asked.domain, asked.scenario):
             frame = self.frame(asked.domain, part).lazy()
             if asked.span is not None:
-                spans = spans_of(part, (asked.span,)) if part.bucket != UNDATED else []
+                spans = spans_of(part, (asked.span,))
                 if not spans:
                     continue
                 ((_, span, is_whole),) = spans
@@ -357,10 +357,9 @@ class ArrowFacts:
         """Return the number of rows of a partition that a filter keeps."""
         return int(self.inside(domain, part, predicate).select(pl.len()).collect().item())
 
-    def dated(self, asked: Slice, within: Cell) -> Iterator[Partition]:
-        """Yield the dated partitions of a scenario that can have rows inside a cell."""
-        parts = () if within.is_nothing else self.partitions(asked.domain, asked.scenario)
-        return (part for part in parts if part.bucket != UNDATED)
+    def held(self, asked: Slice, within: Cell) -> Sequence[Partition]:
+        """Return the partitions of a scenario that can have rows inside a cell."""
+        return () if within.is_nothing else self.partitions(asked.domain, asked.scenario)
 
     def frame(self, domain: str, partition: Partition, file: str = "") -> pl.DataFrame:
         """Map a partition or one of its rollups. Widens codes to the current type of their dimension."""

@@ -12,7 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from engine.model.calendar.periods import Span
+from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
 from engine.model.stopping import watched
@@ -250,10 +250,13 @@ def sweep(root: Path) -> list[Manifest]:
 
 def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bool]]:
     """Return the spans in which a partition has rows: position, days, and whether the partition lies wholly inside."""
+    after = len(spans) - (WITHOUT_DATE in spans[-1:])
+    if part.bucket == UNDATED:
+        return [(after, WITHOUT_DATE, True)] if after < len(spans) else []
     days = part.dates
     held = Span(days[0], days[-1])
     found = []
-    for position in watched(range(bisect_left(spans, held.first, key=LAST_DAY), len(spans))):
+    for position in watched(range(bisect_left(spans, held.first, hi=after, key=LAST_DAY), after)):
         span = spans[position]
         if span.first > held.last:
             break

@@ -128,6 +128,12 @@ class Domain:
         return grain in self.grains
 
     @property
+    def first_amount(self) -> Measure:
+        """The first measure of money, else the first: the amount by which the size of some rows is told."""
+        measures = self.measures.values()
+        return next((one for one in measures if one.kind is FigureKind.MONEY), next(iter(measures)))
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """The text columns that it stores for inspection only."""
         known = {self.time_column, self.scenario_column, *self.dimensions, *self.measures}

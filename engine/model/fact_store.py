@@ -13,7 +13,7 @@ from typing import Protocol
 import polars as pl
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import Grain, Period, Span
+from engine.model.calendar.periods import WITHOUT_DATE, Grain, Period, Span
 from engine.model.catalogue import Domain
 from engine.model.errors import BadArguments
 from engine.model.scope import AmountRange, Cell
@@ -57,7 +57,8 @@ class Aggregate:
 class Slice:
     """Aggregates of one scenario of a domain, grouped by span and by the codes of leaf dimensions.
 
-    Spans ascend and do not overlap. Only the cell passed with a slice restricts it.
+    Spans ascend and do not overlap; WITHOUT_DATE comes last and means the rows without a date. Only the cell passed
+    with a slice restricts it.
     """
 
     domain: str
@@ -71,8 +72,9 @@ class Slice:
 class RowSlice:
     """Rows of one scenario of a domain, ordered by month, then the domain's sort keys, then all other columns.
 
-    `span` None includes undated rows, which come last. `leaves` lists combinations of leaf codes; other rows are left
-    out. `ranks` orders the codes of a dimension: it holds the rank of every code. Without it, codes ascend.
+    `span` WITHOUT_DATE means the undated rows alone; None includes them, last. `leaves` lists combinations of leaf
+    codes; other rows are left out. `ranks` orders the codes of a dimension: it holds the rank of every code. Without
+    it, codes ascend.
     """
 
     domain: str
@@ -159,6 +161,10 @@ class Presence:
     def last(self, span: Span) -> date | None:
         """Return the last day of a span that has rows, None if no day has any."""
         return next(reversed(self.days(span)), None)
+
+    def holds(self, span: Span) -> bool:
+        """Tell whether a span has rows; WITHOUT_DATE has the rows without a date."""
+        return self.undated > 0 if span == WITHOUT_DATE else self.last(span) is not None
 
     @property
     def through(self) -> date | None:

@@ -60,6 +60,10 @@ NOTES: dict[str, Wording] = {
     ),
     "resolved": Wording(Severity.INFO, "Names of {dimension} were read as ids: {members}.", ("dimension", "members")),
     "default_period": Wording(Severity.INFO, "No period was asked for, so this shows {period}.", ("period",)),
+    "undated": Wording(
+        Severity.INFO,
+        "These are rows without a date. They are in no figure of a period; balances, shifts and blends have none.",
+    ),
     "default_scenarios": Wording(
         Severity.INFO, "No scenario was asked for, so this shows {scenarios}.", ("scenarios",)
     ),

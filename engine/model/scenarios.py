@@ -198,8 +198,11 @@ class Side:
     def window(self, calendar: Calendar, asked: PeriodRange) -> PeriodRange | None:
         """Return the range that this side reads for a requested range; None if no such range exists.
 
-        The result has the requested grain if it fits, else the coarsest grain that fits.
+        The result has the requested grain if it fits, else the coarsest grain that fits. Rows without a date have no
+        earlier periods and no window, and lie on no side of the last closed day of a blend.
         """
+        if asked.is_undated:
+            return None if self.shifts or len(self.terms) > 1 else asked
         bounds: PeriodBounds | None = PeriodBounds(asked.start, asked.end)
         for shift in self.shifts:
             bounds = bounds and shift.move(calendar, bounds, asked.grain)

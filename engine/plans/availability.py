@@ -13,6 +13,7 @@ from engine.plans.weights import Members
 from engine.plans.windows import DateWindow
 from engine.queries.values import Filter, Query
 
+BALANCE_WITHOUT_DATE = "a balance is that of a day, and these rows have no date"
 KEPT_REASONS = 1_000  # bases whose reason an availability keeps, as a size in members
 
 
@@ -23,14 +24,15 @@ class Availability:
     reader: Reader
     dimensions: tuple[str, ...]  # of the breakdown in order, without time
     filters: tuple[Filter, ...]
-    grain: Grain  # of the requested range
+    grain: Grain | None  # of the requested range; None for rows without a date
     time: Grain | None  # of the breakdown
 
     @classmethod
     def of(cls, query: Query, reader: Reader) -> "Availability":
         """Return what the domains can answer of a query, memoised by the books."""
         dimensions = tuple(dimension.key for dimension in query.breakdown if not dimension.grain)
-        grain, time = query.asked.grain, query.time.grain if query.time else None
+        grain = None if query.asked.is_undated else query.asked.grain
+        time = query.time.grain if query.time else None
         key = ("availability", dimensions, tuple(known.value for known in query.filters), grain, time)
         size = KEPT_REASONS + sum(len(known.leaves) for known in query.filters)
         return reader.memo_as_seen(key, lambda: cls(reader, dimensions, query.filters, grain, time), size)
@@ -86,7 +88,9 @@ class Availability:
         lacking = [known.dimension.key for known in self.filters if known.dimension.leaf not in domain.dimensions]
         if lacking:
             return f"{domain.key} has no {' and no '.join(lacking)}, which is filtered"
-        if not domain.carries(self.grain):
+        if self.grain is None and not base.over_time.is_flow:
+            return BALANCE_WITHOUT_DATE
+        if self.grain is not None and not domain.carries(self.grain):
             return f"{domain.key} is held by {domain.grain.value}, not by {self.grain.value}"
         return why_not_weighed(base, self.filters, self.dimensions, self.reader)
 

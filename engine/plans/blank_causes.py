@@ -110,7 +110,7 @@ class BlankCauses:
     def _window_cause(self, bases: Sequence[Base], column_read: ColumnRead, time: int) -> Note | None:
         window = column_read.windows[time]
         if not window.spans:
-            return NO_WINDOW if column_read.side.shifts else None
+            return NO_WINDOW if column_read.side.shifts or self.figures.plan.query.asked.is_undated else None
         causes = (cause(self, base, column_read, window) for cause in CAUSES for base in bases)
         return next(filter(None, causes), None)
 
@@ -138,7 +138,7 @@ class BlankCauses:
         plan, domain_read = self.figures.plan, column_read.domain_read(base.domain)
         dates = plan.presences.of(domain_read).dates
         days = plan.window_resolver.reach(domain_read, base, window).spans
-        if not dates or not days:
+        if not dates or not days or window.is_undated:
             return None
         calendar, grain = plan.reader.catalogue.calendar, plan.reader.catalogue.domains[base.domain].grain
         first, last = (calendar.at(day, grain) for day in (dates[0], dates[-1]))

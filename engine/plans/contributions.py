@@ -41,7 +41,8 @@ def counted_rows(weighted_term: WeightedTerm, rows: pl.DataFrame) -> Iterator[tu
     ]
     inside += map(in_range, weighted_term.base.amounts)
     spans = (pl.col(DATE).is_between(span.first, span.last) for span in weighted_term.window.spans)
-    days = reduce(or_, spans, pl.lit(value=False))
+    undated = pl.col(DATE).is_null() & weighted_term.window.is_undated
+    days = reduce(or_, spans, undated)
     factors = (leaf for factor in weighted_term.weights.factors for leaf in factor.leaves)
     measure = () if weighted_term.base.over_members.counts else (weighted_term.base.measure.key,)
     needed = dict.fromkeys((*weighted_term.weights.by_leaf, *factors, *measure))

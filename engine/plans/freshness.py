@@ -4,12 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from engine.books.reader import Reader
-from engine.model.calendar.periods import Span
+from engine.books.reader import FactRead, Reader
+from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
-from engine.model.fact_store import FactLoad
+from engine.model.exact import Exact
+from engine.model.fact_store import Aggregate, FactLoad, Slice
 from engine.model.scenarios import ScenarioTerm, TermSpan
 from engine.model.scope import EVERYTHING
+from engine.model.stopping import never
 from engine.plans.figures import ColumnRead, FigurePlan
 from engine.plans.windows import DomainRead
 
@@ -24,6 +26,7 @@ class Freshness:
     earliest_loaded_at: str | None  # of the first of these loads, if there are several
     open: str | None  # the open periods of the range, as a code or START..END
     undated: int | None  # rows without a date, if the domain keeps them
+    undated_amount: Exact | None = None  # of the first measure of money in them, if there are any
 
 
 def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
@@ -73,7 +76,21 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
         earliest_loaded_at=loads[0].at.isoformat(timespec="seconds") if len(loads) > 1 else None,
         open=codes or None,
         undated=presence.undated if domain.keeps_undated else None,
+        undated_amount=undated_amount(plan.reader, domain, scenario) if presence.undated else None,
     )
+
+
+def undated_amount(reader: Reader, domain: Domain, scenario: str) -> Exact | None:
+    """Return the sum of the visible rows without a date of a scenario, None if none of them has an amount."""
+
+    def read() -> Exact | None:
+        aggregates = (Aggregate(domain.first_amount.key),)
+        asked = Slice(domain=domain.key, scenario=scenario, spans=(WITHOUT_DATE,), keys=(), aggregates=aggregates)
+        (sums,) = reader.collect([FactRead(asked, EVERYTHING)], never)
+        units = sums[domain.first_amount.key].sum()
+        return Exact(int(units), 10**domain.first_amount.places)
+
+    return reader.memo_as_seen(("undated amount", domain.key, scenario), read)
 
 
 def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[FactLoad]:

@@ -169,8 +169,10 @@ class Presences:
         """Tell whether a window is closed and loaded to its end.
 
         A window is loaded to its end if its last period starts no later than the last day that holds rows. The period
-        has the requested grain, but at most a month.
+        has the requested grain, but at most a month. Rows without a date have no end to wait for.
         """
+        if window.is_undated:
+            return True
         if self.of(domain_read).through is None or window.last is None:
             return False
         return not self.is_open(domain_read, window, grain)
@@ -262,7 +264,7 @@ class WindowResolver:
     def holds(self, domain_read: DomainRead, base: Base, asked: DateWindow) -> bool:
         """Tell whether a domain read holds rows on the days that a base reads for a window."""
         presence = self.presences.of(domain_read)
-        return any(presence.last(span) is not None for span in self.window(domain_read, base, asked).spans)
+        return any(map(presence.holds, self.window(domain_read, base, asked).spans))
 
     def reach(self, domain_read: DomainRead, base: Base, asked: DateWindow) -> DateWindow:
         """Return the days of a window on which a base looks for rows."""

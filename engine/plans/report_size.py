@@ -7,7 +7,7 @@ from math import prod
 import polars as pl
 
 from engine.books.reader import FactRead
-from engine.model.calendar.periods import Span
+from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.errors import BadArguments
 from engine.model.fact_store import DistinctSlice, Presence, Slice
 from engine.model.stopping import watched
@@ -132,7 +132,7 @@ def classes_held(batch: Batch, plan: FigurePlan) -> Iterator[tuple[BaseGroup, pl
 def parts_of(read: FactRead, inside: Sequence[Span], presence: Presence) -> Iterator[FactRead]:
     """Yield a read of sums or codes in parts of some days, each part about twice as long as the one before."""
     asked, count = read.asked, FIRST_DAYS
-    if not isinstance(asked, Slice | DistinctSlice):
+    if not isinstance(asked, Slice | DistinctSlice) or WITHOUT_DATE in asked.spans:
         yield read
         return
     days = [day for span in inside for day in presence.days(span)]

@@ -9,7 +9,7 @@ import polars as pl
 
 from engine.books.reader import FactRead, Reader
 from engine.model.aggregation import MemberAggregation, TimeRule
-from engine.model.calendar.periods import Span
+from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import ROW_COUNT, Base, Metric
 from engine.model.errors import BadArguments, DimensionUnavailable, GrainUnavailable, UnknownName
 from engine.model.exact import ONE, Exact
@@ -17,7 +17,7 @@ from engine.model.fact_store import DATE, PERIOD, RowSlice
 from engine.model.formulas import Constant, Formula, Operand, Product, Quotient, Sum
 from engine.model.scenarios import ALL_DAYS, Side, TermSpan
 from engine.model.scope import NOTHING, Cell, CodeSet, Conjunction
-from engine.plans.availability import why_not_weighed
+from engine.plans.availability import BALANCE_WITHOUT_DATE, why_not_weighed
 from engine.plans.base_groups import base_groups
 from engine.plans.measure import Batch, batches
 from engine.plans.presence import Presences, WindowResolver, ask_presence
@@ -216,9 +216,8 @@ class RowPlan:
                 if self.term_span.days.holds(interval.first) and not leaves.is_empty():
                     yield self.read(interval, [self.last_known], limit, leaves.drop(PERIOD) if self.leaves else None)
             return
-        if self.query.undated:
-            undated = self.read(None, self.weighted_terms)
-            yield undated.pipe(lambda rows: rows.filter(pl.col(DATE).is_null()).head(limit))
+        if self.window.is_undated:
+            yield self.read(WITHOUT_DATE, self.weighted_terms, limit)
             return
         if self.query.period is None and self.expression is None:
             yield self.read(None, self.weighted_terms, limit)
@@ -368,6 +367,7 @@ def refuse_underivable(expression: Expression, query: RowQuery, reader: Reader) 
             valid=[home] if home in reader.domains else [],
         )
     for term in terms:
-        reason = why_not_weighed(term.base, query.filters, (), reader)
+        undated = query.period is not None and query.period.is_undated and not term.base.over_time.is_flow
+        reason = BALANCE_WITHOUT_DATE if undated else why_not_weighed(term.base, query.filters, (), reader)
         if reason:
             raise DimensionUnavailable(f"{query.written} is not available here: {reason}.", field="filters")

@@ -48,6 +48,8 @@ def sign_notes(plan: FigurePlan) -> Iterator[Note]:
 
 def posting_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the notes on weeks or days of data that is posted on one day of each month."""
+    if plan.query.asked.is_undated:
+        return
     grains = (plan.query.asked.grain, *((plan.query.time.grain,) if plan.query.time else ()))
     finest = min(grains, key=lambda grain: grain.fineness)
     for domain in plan.query.domains if finest in FINER else ():

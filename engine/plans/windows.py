@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import Grain, Period, PeriodRange, Span
+from engine.model.calendar.periods import UNDATED_CODE, WITHOUT_DATE, Grain, Period, PeriodRange, Span
 from engine.model.scenarios import Side, TermSpan
 from engine.model.stopping import watched
 from engine.queries.values import Query
@@ -40,6 +40,8 @@ class DomainRead:
 class DateWindow:
     """The days that one figure reads, as ascending spans; empty if its side has no such periods.
 
+    The window of rows without a date is WITHOUT_DATE alone.
+
     Windows compare by identity. A plan makes each window once.
     """
 
@@ -51,6 +53,8 @@ class DateWindow:
     @classmethod
     def of(cls, runs: Sequence[PeriodRange]) -> "DateWindow":
         """Return the window of some period ranges; adjacent ranges become one span."""
+        if any(run.is_undated for run in runs):
+            return cls((WITHOUT_DATE,), UNDATED_CODE)
         joined: list[Span] = []
         for run in sorted((run.span for run in runs), key=lambda span: span.first):
             if joined and joined[-1].last.toordinal() + 1 >= run.first.toordinal():
@@ -61,8 +65,13 @@ class DateWindow:
 
     @property
     def last(self) -> date | None:
-        """The last day."""
-        return self.spans[-1].last if self.spans else None
+        """The last day; None if the window is empty or holds rows without a date."""
+        return self.spans[-1].last if self.spans and not self.is_undated else None
+
+    @property
+    def is_undated(self) -> bool:
+        """Whether it holds the rows without a date."""
+        return WITHOUT_DATE in self.spans
 
 
 EMPTY_WINDOW = DateWindow((), "")
@@ -120,6 +129,8 @@ class IntervalSplits:
 
     def inside(self, span: Span) -> Run:
         """Return the run of intervals inside a span."""
+        if span == WITHOUT_DATE:
+            return 0, len(self.spans)
         return bisect_left(self._starts, span.first), bisect_right(self._starts, span.last)
 
     @cached_property
@@ -132,8 +143,13 @@ class IntervalSplits:
 
 
 def split_intervals(windows: Iterable[DateWindow], boundaries: Sequence[date] = ()) -> tuple[Span, ...]:
-    """Split the days of some windows at every window bound, and before each day of `boundaries`."""
+    """Split the days of some windows at every window bound, and before each day of `boundaries`.
+
+    WITHOUT_DATE stays as it is; it stands in no list of windows beside days.
+    """
     spans = {span for window in watched(windows) for span in window.spans}
+    if WITHOUT_DATE in spans:
+        return (WITHOUT_DATE,)
     ordered = sorted(spans, key=lambda span: span.first)
     ends = {span.first.toordinal() for span in watched(spans)} | {span.last.toordinal() + 1 for span in watched(spans)}
     cuts = sorted(ends | {day.toordinal() for day in boundaries})

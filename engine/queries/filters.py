@@ -195,6 +195,13 @@ def select_periods(asked: PeriodRange, by_time: Mapping[str, Selection], calenda
     """Return the parts of a range that lie inside every filter on time, as ranges of adjacent periods."""
     if not by_time:
         return (asked,)
+    if asked.is_undated:
+        key, names = next((key, named_by(ids)) for key, ids in by_time.items())
+        raise BadPeriod(
+            f"filters.{key} keeps periods, and rows without a date lie in none. Leave it out.",
+            field=f"filters.{key}",
+            got=list(names),
+        )
     tests = [period_test(ids, key, asked, calendar) for key, ids in by_time.items()]
     kept = [period for period in calendar.periods(asked) if all(keeps(period) for keeps in tests)]
     runs: list[PeriodRange] = []

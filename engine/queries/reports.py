@@ -89,6 +89,8 @@ def resolve_query(
     period = resolve_range(asked, reader.catalogue.default, last_closed)
     if not (asked.period_start or asked.period_end):
         notes = [*notes, Note.of("default_period", period=period.label)]
+    if period.is_undated:
+        notes = [*notes, Note.of("undated")]
     filters = resolve_filters(asked.filters, reader, last_closed, period.grain)
     breakdown = resolve_breakdown(asked.dimensions, reader, domains)
     selected = select_periods(period, filters.by_time, reader.catalogue.calendar)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.books.reader import Reader
-from engine.model.calendar.periods import PeriodRange
+from engine.model.calendar.periods import UNDATED_CODE, UNDATED_RANGE, PeriodRange
 from engine.model.catalogue import INSPECTION_KEYS, Domain, Metric, Statement
 from engine.model.errors import BadArguments, ColumnUnavailable, UnknownName, echo, quoted
 from engine.model.metric_names import metrics_named
@@ -16,6 +16,8 @@ from engine.queries.filters import refuse_long_members, resolve_filters, select_
 from engine.queries.formulas import resolve_metric
 from engine.queries.reports import refuse_endless_blends
 from engine.queries.values import Filter, LastClosed, ScenarioColumn, resolve_range
+
+WITHOUT_PERIOD = (UNDATED_CODE, (UNDATED_CODE,), UNASSIGNED, (UNASSIGNED,))  # filters of time that keep undated rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,6 @@ class RowQuery:
     written: str | None  # the figure as it was asked for
     period: PeriodRange | None
     selected: tuple[PeriodRange, ...]
-    undated: bool  # only rows without a date
     asked: Mapping[str, Selection]  # the filters as they were asked
     filters: tuple[Filter, ...]
     columns: tuple[str, ...]
@@ -59,7 +60,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     refuse_long_members(asked.filters)
     special = {key: one(key, asked.filters[key]) for key in INSPECTION_KEYS[:2] if key in asked.filters}
     plain = {key: ids for key, ids in asked.filters.items() if key not in INSPECTION_KEYS}
-    undated = take_undated(plain, special.get("metric"), reader)
+    undated = take_undated(plain, reader)
     side, term_index = resolve_view(asked.scenario_id, special.get("scenario"), reader)
     if side is None:
         notes.append(Note.of("unknown_scenario", scenario=asked.scenario_id[:100]))
@@ -70,9 +71,11 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     terms = side.terms[term_index : term_index + 1] if side else ()
     calendar = reader.catalogue.calendar
     last_closed = LastClosed(calendar, [domain], {domain.key}, [term.scenario for term in terms])
-    period = None if undated else resolve_period(asked, reader, last_closed)
+    period = UNDATED_RANGE if undated else resolve_period(asked, reader, last_closed)
     if not (undated or asked.period_start or asked.period_end):
         notes.append(Note.of("default_period", period=period.label if period else "all periods"))
+    if period and period.is_undated:
+        notes.append(Note.of("undated"))
     filters = resolve_filters(plain, reader, last_closed, period.grain if period else None, inspecting=True)
     return RowQuery(
         domain=domain,
@@ -84,7 +87,6 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         written=special.get("metric"),
         period=period,
         selected=select_periods(period, filters.by_time, calendar) if period else (),
-        undated=undated,
         asked={key: (ids,) if isinstance(ids, str) else ids for key, ids in asked.filters.items()}
         | {known.dimension.key: known.asked for known in filters.by_member}
         | dict(filters.by_time),
@@ -95,16 +97,10 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     )
 
 
-def take_undated(filters: dict[str, str | Selection], figure: str | None, reader: Reader) -> bool:
+def take_undated(filters: dict[str, str | Selection], reader: Reader) -> bool:
     """Remove the filter for undated rows from `filters`; tell whether it was there."""
     of_time = [key for key, dimension in reader.dimensions.items() if dimension.grain]
-    undated = [key for key in of_time if filters.get(key) in (UNASSIGNED, (UNASSIGNED,))]
-    if undated and figure is not None:
-        raise BadArguments(
-            f"Rows without a date belong to no period, and no figure counts them. Leave out {figure}.",
-            field="filters.metric",
-            got=figure,
-        )
+    undated = [key for key in of_time if filters.get(key) in WITHOUT_PERIOD]
     for key in undated:
         del filters[key]
     return bool(undated)

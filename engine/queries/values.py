@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import Grain, Period, PeriodRange
+from engine.model.calendar.periods import UNDATED_CODE, UNDATED_RANGE, Grain, Period, PeriodRange
 from engine.model.catalogue import PERIOD, Catalogue, Dimension, Domain, Metric, ReportDefault, Statement
 from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, GrainUnavailable, quoted
 from engine.model.exact import Exact
@@ -151,6 +151,13 @@ class LastClosed:
     def code(self, text: str, grain: Grain, field: str) -> str:
         """Return the code of a period as people write it; a last closed one has the grain given. Raises BadPeriod."""
         relative = LAST_CLOSED.fullmatch(text.strip())
+        if is_undated(text):
+            raise BadPeriod(
+                f"{field} keeps periods, and rows without a date lie in none. Ask for them by period_start.",
+                field=field,
+                got=text,
+                example={"period_start": UNDATED_CODE},
+            )
         if relative is None:
             return self.calendar.read(text, field).code
         return self.period(text, int(relative[1] or 0), grain, field).code
@@ -192,6 +199,8 @@ def resolve_range(asked: ReportRequest | RowsRequest, default: ReportDefault, la
             field="period_start",
             example={"period_start": "2025-01", "period_end": "2025-12"},
         )
+    if is_undated(start) or is_undated(end):
+        return undated_range(start, end, last_closed.domains)
     resolved = read_range(start, end, last_closed)
     domains, grains = last_closed.domains, last_closed.calendar.grains
     if not any(domain.carries(resolved.grain) for domain in domains):
@@ -204,6 +213,31 @@ def resolve_range(asked: ReportRequest | RowsRequest, default: ReportDefault, la
             valid=[grains[grain].example for grain in carried],
         )
     return resolved
+
+
+def is_undated(text: str) -> bool:
+    """Tell whether a bound of a range asks for the rows without a date."""
+    return text.strip().strip("()").casefold() == UNDATED_CODE.strip("()")
+
+
+def undated_range(start: str, end: str, domains: Sequence[Domain]) -> PeriodRange:
+    """Return the range of the rows without a date; BadPeriod beside a period, or if no domain keeps such rows."""
+    if not (is_undated(start) and is_undated(end)):
+        field, got = ("period_end", end) if is_undated(end) else ("period_start", start)
+        raise BadPeriod(
+            f"{field} {quoted([got])}: rows without a date lie in no range of periods. Ask for them alone, and for the "
+            "periods in a call of its own.",
+            field=field,
+            got=got,
+            example={"period_start": UNDATED_CODE, "period_end": UNDATED_CODE},
+        )
+    if not any(domain.keeps_undated for domain in domains):
+        raise BadPeriod(
+            f"{' and '.join(domain.key for domain in domains)} keeps no rows without a date. Ask for periods.",
+            field="period_start",
+            got=start,
+        )
+    return UNDATED_RANGE
 
 
 def read_range(start: str, end: str, last_closed: LastClosed) -> PeriodRange:
@@ -232,6 +266,12 @@ def resolve_time_axis(
     of_time = [dimension for dimension in dimensions if dimension.grain]
     if not of_time:
         return None
+    if asked.is_undated:
+        raise DimensionUnavailable(
+            f"Rows without a date have no periods to break down by. Leave {of_time[0].key} out of dimensions.",
+            field="dimensions",
+            got=of_time[0].key,
+        )
     if len(of_time) > 1:
         keys = [dimension.key for dimension in of_time]
         raise BadArguments(

@@ -11,12 +11,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from functools import partial
 from itertools import product, takewhile
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.door import Door
@@ -35,10 +36,10 @@ from tests.laws.oracle.asking import (
     told,
 )
 from tests.laws.oracle.books import AXIS, OracleBooks
-from tests.laws.oracle.calendar import MONTH, QUARTER, YEAR, Range, period_of
-from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Figure, divided, figure, line_is_additive, plain
+from tests.laws.oracle.calendar import GRAINS, MONTH, QUARTER, YEAR, Range, period_of
+from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Figure, bases_of, divided, figure, line_is_additive, plain
 from tests.laws.oracle.references import OracleCell, OracleSide, OracleVariance, Part, Reference
-from tests.laws.oracle.requests import BREAKDOWNS, OracleRequest, cells, line_of, narrowed, ranges, requests
+from tests.laws.oracle.requests import BREAKDOWNS, PARTS, OracleRequest, cells, line_of, narrowed, ranges, requests
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import STATEMENT, opened
 from tests.support.books import ROOT
@@ -63,6 +64,8 @@ def by_cell(report: Report) -> dict[Where, PlacedFigure]:
 
 REQUESTS = (2, 3) if SHORT else (4, 6)  # of each book
 ACTUAL = OracleSide((Part("actual"),))
+TERMS = tuple(OracleSide((part,)) for part in PARTS)  # columns of one scenario or variant
+UNTIMED = tuple(keys for keys in BREAKDOWNS if not {"period", *GRAINS}.intersection(keys))
 DRILLED = 5 if SHORT else 10  # cells of each report
 
 
@@ -93,6 +96,32 @@ def compare(books: OracleBooks, request: OracleRequest, found: Mapping[Where, Pl
             elif key not in repeating:
                 assert not isinstance(expected, Fraction), (request, key, column.text, place)
     assert shown <= expected_places, request
+
+
+@settings(max_examples=settings().max_examples // 3)
+@given(data=st.data(), books=random_books())
+def test_rows_without_a_date_have_the_figures_of_a_month_that_holds_them_alone(
+    data: st.DataObject, books: OracleBooks
+) -> None:
+    day = date(2020, 6, 15)
+    rows = tuple(replace(row, day=day) for row in books.rows if row.day is None)
+    month, alone = period_of(day, MONTH, books.fiscal), replace(books, rows=rows)
+    with loaded(books) as door:
+        for _ in range(REQUESTS[0]):
+            drawn = data.draw(requests(books, breakdowns=UNTIMED))
+            columns = data.draw(st.lists(st.sampled_from(TERMS), min_size=1, unique_by=lambda side: side.text))
+            request = replace(drawn, asked=Range(month, month), columns=tuple(columns))
+            found = by_cell(ask(door, books, request, undated=True))
+            repeating = {told.line for told in found.values() if told.repeats}
+            lines = [(key, line_of(books, key)) for key in dict.fromkeys(line for line, _, _ in found)]
+            for (key, line), column, cell in product(lines, columns, cells(alone, request)):
+                is_flow = all(base.over_time.rule == "sum" for base in bases_of(books, line.metric))
+                expected = figure(alone, line, column, cell) if is_flow else UNAVAILABLE
+                told = found.get((key, column.text, place_of(books, request, cell)))
+                if told is not None:
+                    assert told.figure == expected, (request, key, column.text, cell)
+                elif key not in repeating:
+                    assert not isinstance(expected, Fraction), (request, key, column.text, cell)
 
 
 @given(data=st.data(), books=random_books())

@@ -94,7 +94,7 @@ def books_of(folder: Path, table: PageTable) -> Door:
         facts={"gl": facts_of(table)},
         domains={
             "gl": f"""
-            time: {{column: date}}
+            time: {{column: date, missing: keep}}
             dimensions: {{product: product, entity: entity, branch: node, nature: nature}}
             measures: {{amount: {{places: {places}}}{units}}}
             inspect_enabled: true

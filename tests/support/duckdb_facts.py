@@ -14,7 +14,7 @@ import polars as pl
 
 from engine.facts.expressions import code_type
 from engine.facts.manifest import Manifest, Partition
-from engine.model.calendar.periods import Span
+from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
 from engine.model.fact_store import (
     DATE,
@@ -47,7 +47,9 @@ def quoted(name: str) -> str:
 
 
 def in_days(span: Span) -> str:
-    """Return the test for the days of a span."""
+    """Return the test for the days of a span, or for rows without a date."""
+    if span == WITHOUT_DATE:
+        return f"{quoted(DATE)} is null"
     return f"{quoted(DATE)} between date '{span.first:%Y-%m-%d}' and date '{span.last:%Y-%m-%d}'"
 
 
@@ -168,7 +170,8 @@ class DuckFacts:
     ) -> None:
         """Raise SumTooLarge if the amounts of the months touched could add up past 127 bits."""
         parts = [part for part in self._partitions.get(domain, ()) if part.scenario == scenario]
-        touched = [part for part in parts if any(span.holds(day) for span in spans for day in part.dates)]
+        dated = [part for part in parts if any(span.holds(day) for span in spans for day in part.dates)]
+        touched = dated + [part for part in parts if WITHOUT_DATE in spans and not part.dates]
         for aggregate in aggregates:
             magnitude = sum(part.magnitudes[aggregate.measure] for part in touched)
             if aggregate.how is AggregateFunction.SUM and magnitude >= INT128_LIMIT:

@@ -159,7 +159,7 @@ def as_it_is(place: Place, _: str) -> Place:
 
 
 KINDS: list[tuple[Callable[[str], object], Callable[[Place, str], Place]]] = [
-    (re.compile(r"\d{4}(-(Q\d|W\d\d|\d\d(-\d\d)?))?").fullmatch, with_period),
+    (re.compile(r"\d{4}(-(Q\d|W\d\d|\d\d(-\d\d)?))?|\(undated\)").fullmatch, with_period),
     (re.compile(r"@|(actual|budget|forecast|var|var_pct)\b").match, with_scenario),
     (re.compile("(scale|decimals): ").match, with_options),
     (re.compile("JSON|as floats|note|rollup|into_parent").fullmatch, with_want),
@@ -185,7 +185,9 @@ def tables(page: Path = PAGE) -> list[PageTable]:
 
 
 def day_of(code: str) -> str:
-    """Return a day in the middle of a month or week, or the day itself."""
+    """Return a day in the middle of a month or week, the day itself, or "-" for rows without a date."""
+    if code == "(undated)":
+        return "-"
     year, _, rest = code.partition("-")
     if rest.startswith("W"):
         return date.fromisocalendar(int(year), int(rest[1:]), 3).isoformat()

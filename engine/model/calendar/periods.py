@@ -109,6 +109,9 @@ class Span:
         return Span(first, last) if first <= last else None
 
 
+WITHOUT_DATE = Span(date.max, date.min)  # stands for the rows without a date: it holds no day and overlaps no span
+
+
 @dataclass(frozen=True, slots=True)
 class Period:
     """A code of one grain and its days. `ordinal` counts periods of that grain."""
@@ -150,6 +153,11 @@ class PeriodRange:
         return Span(self.start.first, self.end.last)
 
     @property
+    def is_undated(self) -> bool:
+        """Whether it stands for the rows without a date."""
+        return self.span == WITHOUT_DATE
+
+    @property
     def count(self) -> int:
         """The number of periods in the range."""
         return self.end.ordinal - self.start.ordinal + 1
@@ -176,6 +184,12 @@ class PeriodBounds:
     def span(self) -> Span | None:
         """The days of the bounds, None if the bounds cross."""
         return Span(self.start.first, self.end.last) if self.start.first <= self.end.last else None
+
+
+UNDATED_CODE = "(undated)"  # asks for the rows without a date in place of a period code
+UNDATED_RANGE = PeriodRange(
+    *[Period(Grain.DATE, 0, UNDATED_CODE, WITHOUT_DATE.first, WITHOUT_DATE.last, UNDATED_CODE, LabelDetail.NOTHING)] * 2
+)
 
 
 # Grain rules of days and ISO weeks.

@@ -187,7 +187,7 @@ def period_json(period: PeriodRange) -> Json:
     bounds = (period.start, period.end)
     plain = [plain_period(bound.code) for bound in bounds]
     is_plain = all(known and known.span == bound.span for known, bound in zip(plain, bounds, strict=True))
-    if is_plain and period.grain is not Grain.WEEK:
+    if period.is_undated or (is_plain and period.grain is not Grain.WEEK):
         return {"start": period.start.code, "end": period.end.code}
     days = {"first_day": period.span.first.isoformat(), "last_day": period.span.last.isoformat()}
     return {"start": period.start.code, "end": period.end.code, **days}

@@ -28,7 +28,7 @@ from engine.report.layout import Layout, LayoutColumn, LayoutRow, layout
 from engine.report.report import height_of, schema_of
 
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
-SAID_WHERE_THERE = ("undated", "earliest_loaded_at")  # optional fields of a freshness
+SAID_WHERE_THERE = ("undated", "undated_amount", "earliest_loaded_at")  # optional fields of a freshness
 OF_ACTUALS = (ScenarioStyle.ACTUAL, ScenarioStyle.PRIOR_YEAR)  # the scenario's shifts tell them apart
 
 
@@ -66,15 +66,14 @@ def described(report: ReportData, sheet: Layout) -> Json:
 
 
 def full_period_json(period: PeriodRange) -> Json:
-    """Return a period range: its codes, dates and label."""
-    return {
-        "start": period.start.code,
-        "end": period.end.code,
+    """Return a period range: its codes, grain, days and label; rows without a date have no grain and no days."""
+    days = {
         "grain": period.grain.value,
         "first_day": period.span.first.isoformat(),
         "last_day": period.span.last.isoformat(),
-        "label": period.label,
     }
+    dated = {} if period.is_undated else days
+    return {"start": period.start.code, "end": period.end.code, **dated, "label": period.label}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +218,7 @@ def freshness_json(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
 def known_json(known: Freshness) -> Json:
     """Return a freshness, without its empty optional fields."""
     parts = {name: getattr(known, name) for name in (part.name for part in fields(known))}
+    parts |= {"undated_amount": known.undated_amount.as_json() if known.undated_amount else None}
     return {name: part for name, part in parts.items() if name not in SAID_WHERE_THERE or part is not None}
 
 

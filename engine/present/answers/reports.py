@@ -298,6 +298,8 @@ def short_freshness(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
 
 
 def loaded_json(known: Freshness) -> str | Json | None:
-    """Return the last loaded period, with the open periods of the range and the number of undated rows."""
-    more = {name: value for name, value in (("open", known.open), ("undated", known.undated)) if value}
+    """Return the last loaded period, with the open periods of the range and the undated rows and their amount."""
+    amount = known.undated_amount.as_json() if known.undated_amount else None
+    more = {"open": known.open, "undated": known.undated, "undated_amount": amount}
+    more = {name: value for name, value in more.items() if value}
     return {"through": known.through, **more} if more else known.through

@@ -93,6 +93,8 @@ def filter_rows(filters: Mapping[str, Selection]) -> Iterator[Row]:
 
 def period_rows(period: PeriodRange) -> Sequence[Row]:
     """Return the rows of a period range."""
+    if period.is_undated:
+        return [("Period", period.label)]
     return [("Period", period.label), ("Days", f"{period.span.first} to {period.span.last}")]
 
 
@@ -103,4 +105,5 @@ def freshness_rows(freshness: Fresh) -> Iterator[Row]:
             words = [f"through {known.through}" if known.through else "no rows"]
             words += [f"loaded {known.loaded_at}"] if known.loaded_at else []
             words += [f"open: {known.open}"] if known.open else []
+            words += [f"undated: {known.undated:,}"] if known.undated else []
             yield f"Fresh: {domain}, {scenario}", ", ".join(words)

@@ -39,10 +39,10 @@ class PlacedFigure:
     repeats: bool
 
 
-def ask(door: Door, books: OracleBooks, request: OracleRequest, **ranking: Any) -> Report:
-    """Ask a request, perhaps with a ranking of its members."""
+def ask(door: Door, books: OracleBooks, request: OracleRequest, *, undated: bool = False, **ranking: Any) -> Report:
+    """Ask a request, perhaps of the rows without a date, perhaps with a ranking of its members."""
     scenarios = {column.text: column.text for column in request.columns}
-    period = (request.asked.start.code(books.fiscal), request.asked.end.code(books.fiscal))
+    period = "(undated)" if undated else (request.asked.start.code(books.fiscal), request.asked.end.code(books.fiscal))
     if request.metrics:
         return door.metric(
             *request.metrics,

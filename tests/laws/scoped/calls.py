@@ -165,7 +165,7 @@ def times(draw: st.DrawFn) -> dict[str, str]:
             st.just(usual),
             st.just(usual),
             st.just({"period_start": "2020", "period_end": "2021"}),
-            st.sampled_from(("2020", "2020-02", "2020-Q1", "2021-02", "last_closed")).map(
+            st.sampled_from(("2020", "2020-02", "2020-Q1", "2021-02", "last_closed", "(undated)")).map(
                 lambda code: {"period_start": code}
             ),
             st.fixed_dictionaries({}, optional={"period_start": periods, "period_end": periods}),

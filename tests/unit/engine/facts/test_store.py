@@ -22,7 +22,7 @@ from engine.facts.files import MappedFiles
 from engine.facts.landing import Landing
 from engine.facts.manifest import Load, Manifest, Pin, current_version, pin_current
 from engine.facts.writer import BooksLocked, stage
-from engine.model.calendar.periods import Grain, Span
+from engine.model.calendar.periods import WITHOUT_DATE, Grain, Span
 from engine.model.catalogue import Domain, Measure
 from engine.model.fact_store import (
     ROWS,
@@ -148,12 +148,13 @@ def test_sums_are_those_of_plain_python(tmp_path: Path, kind: str, seed: int, ke
         expected: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0])
         for scenario, day, account, centre, amount, _ in facts:
             at = next((place for place, span in enumerate(SPANS) if day and span.holds(day)), None)
+            at = len(SPANS) if day is None else at
             if scenario == "actual" and at is not None and allowed(account, centre):
                 group = {"account": codes["account"][account], "centre": codes["centre"][centre]}
                 held = expected[(at, *(group[key] for key in keys))]
                 held[0] += amount
                 held[1] += 1
-        asked = Slice(domain="gl", scenario="actual", spans=SPANS, keys=keys, aggregates=AMOUNT)
+        asked = Slice(domain="gl", scenario="actual", spans=(*SPANS, WITHOUT_DATE), keys=keys, aggregates=AMOUNT)
         found = store.sums(asked, cell).collect()
         assert found.columns == [SPAN, *keys, "amount", ROWS]
         summed = found.group_by(SPAN, *keys).agg(pl.col("amount").sum(), pl.col(ROWS).sum())
@@ -228,6 +229,11 @@ def test_presence_and_rows_are_those_of_plain_python(tmp_path: Path, kind: str, 
         assert presence.last(span) == max((day for day in days if span.holds(day)), default=None)
         assert presence.through == max(days, default=None)
         assert presence.undated == sum(day is None for _, day, *_ in mine)
+        assert presence.holds(WITHOUT_DATE) == (presence.undated > 0)
+        assert not presence.days(WITHOUT_DATE)
+        without = RowSlice(domain="gl", scenario="budget", span=WITHOUT_DATE, columns=("date", "text"))
+        texts = sorted(fact[5] for fact in mine if fact[1] is None)
+        assert sorted(store.rows(without, cell).collect().rows()) == [(None, text) for text in texts]
         assert store.codes("gl", "budget", "account", cell) == {codes["account"][fact[2]] for fact in mine}
         asked = RowSlice(domain="gl", scenario="budget", span=span, columns=("date", "amount", "text"), limit=7)
         order = sorted(
