@@ -97,5 +97,6 @@ def test_rows_without_a_date_are_told_with_their_amounts(tmp_path: Path) -> None
     load_instance(instance, tmp_path / "state")
     books = Shelf(read_instance(instance).catalogue, tmp_path / "state" / "store").current()
     assert next(completeness(books, ["gl"])) == (
-        "gl: rows without a date are in no period; (undated) asks for them: actual 2 rows of 2,500.00; budget 1 row of 12.00"
+        "gl: rows without a date are in no period; (undated) asks for them: "
+        "actual 2 rows of 2,500.00; budget 1 row of 12.00"
     )
