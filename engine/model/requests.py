@@ -57,8 +57,8 @@ class ReportRequest(Request):
     scenarios: tuple[ColumnRequest, ...] | None = None
     """The columns, in order. Left out: the default."""
     period_start: str | None = None
-    """First period: YYYY-MM, fiscal YYYY or YYYY-Qn, CY2026-Q1, YYYY-Wnn, YYYY-MM-DD, last_closed(-n) or (undated). One
-    bound alone means that one period."""
+    """First period: YYYY-MM, fiscal YYYY or YYYY-Qn, CY2026-Q1, YYYY-Wnn, YYYY-MM-DD, last_closed(-n), (undated). One
+    bound alone is one period."""
     period_end: str | None = None
     """Last period, of the same grain."""
     filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)
