@@ -127,7 +127,8 @@ def read_instance(folder: Path) -> Instance:
         raise AssertionError("a file that has no model has a fault")
 
     table = reading.table(instance.calendar) if instance.calendar else None
-    calendar = build_calendar(instance_doc, instance, table)
+    trading = reading.table(instance.trading_calendar) if instance.trading_calendar else None
+    calendar = build_calendar(instance_doc, instance, table, trading)
     dimensions = build_dimensions(dimensions_doc, dimensions_file, calendar)
     domains = build_domains(domain_files, dimensions, calendar)
     if len(domain_files) < len(list(folder.glob("domains/*.yaml"))):
@@ -135,7 +136,7 @@ def read_instance(folder: Path) -> Instance:
     builder = MetricBuilder(domain_files, domains, dimensions)
     metrics = builder.build()
     statements = StatementBuilder(statement_files, domains, dimensions, metrics).build()
-    if table is not None and table.faults:
+    if any(known.faults for known in (table, trading) if known):
         reading.stop_at_faults()  # the periods are unknown, so their uses cannot be checked
     scenarios = build_scenarios(scenarios_doc, scenarios_file, domains, dimensions, calendar)
     comparisons = build_comparisons(scenarios_doc, scenarios_file, scenarios)

@@ -184,14 +184,13 @@ class Presence:
         return found[places[first] : places[after - 1] + 1] if first < after else ()
 
     def _periods(self, calendar: Calendar, grain: Grain) -> tuple[Sequence[date], Sequence[int], Sequence[Period]]:
-        """Return the days of the calendar that have rows, the position of the period of each, and the periods."""
+        """Return the days with rows in periods of a grain, the position of the period of each, and the periods."""
         known = self._by_grain.get(grain)
         if known is None:
-            days = self.days(calendar.days) if grain in calendar.grains else ()
-            held = {period: None for day in watched(days) if (period := calendar.at(day, grain))}
-            at = {period: place for place, period in enumerate(held)}
-            places = [at[period] for day in watched(days) if (period := calendar.at(day, grain))]
-            known = self._by_grain[grain] = (days, places, tuple(held))
+            days = self.days(calendar.days_of(grain)) if grain in calendar.grains else ()
+            each = [calendar.period(grain, calendar.grains[grain].at(day)) for day in watched(days)]
+            at = {period: place for place, period in enumerate(dict.fromkeys(each))}
+            known = self._by_grain[grain] = (days, [at[period] for period in watched(each)], tuple(at))
         return known
 
     @cached_property

@@ -21,7 +21,7 @@ from engine.model.calendar.calendar import (
     year_to_date,
     years_earlier,
 )
-from engine.model.calendar.families import CALENDAR
+from engine.model.calendar.families import CALENDAR, TRADING
 from engine.model.calendar.periods import Grain, Period, PeriodBounds, PeriodRange, Span
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
@@ -33,7 +33,8 @@ GRAMMAR = """\
 A scenario reference is a scenario id or scenario/variant, or a blend of two (actual+forecast: the first through its
 last closed period, the second after), optionally shifted: @py prior year, @pyN N years back, @pp prior period, @ppN N
 periods back; windows that end with the last period: @ytd year to date, @qtd quarter to date, @ltm last twelve months,
-@fy whole fiscal year; @cytd, @cqtd, @cy the same of the calendar year. Shifts chain left to right (actual@ytd@py).
+@fy whole fiscal year; @cytd, @cqtd, @cy the same of the calendar year, @tytd, @tqtd, @ty of the trading year. Shifts
+chain left to right (actual@ytd@py).
 var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actual,budget), var_pct(actual,actual@py).
 """
 
@@ -124,6 +125,9 @@ WINDOWS = {
         window("cytd", "Calendar Year to Date", partial(year_to_date, family=CALENDAR)),
         window("cqtd", "Calendar Quarter to Date", partial(quarter_to_date, family=CALENDAR)),
         window("cy", "Full Calendar Year", partial(whole_year, family=CALENDAR)),
+        window("tytd", "Trading Year to Date", partial(year_to_date, family=TRADING)),
+        window("tqtd", "Trading Quarter to Date", partial(quarter_to_date, family=TRADING)),
+        window("ty", "Full Trading Year", partial(whole_year, family=TRADING)),
     )
 }
 

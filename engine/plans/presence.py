@@ -186,7 +186,7 @@ class Presences:
             return True
         calendar = self.reader.catalogue.calendar
         period = calendar.at(last, calendar.at_most_month(grain))
-        return through is not None and (period is None or period.first > through)
+        return through is not None and (period.first if period else last) > through
 
     def open_span(self, domain_read: DomainRead, window: DateWindow) -> Span | None:
         """Return the open days of a window, by the scenario that the last day is read from; None if all are closed."""
@@ -218,7 +218,7 @@ class Presences:
         calendar = self.reader.catalogue.calendar
         finest = Grain.WEEK if grain is Grain.DATE else calendar.at_most_month(grain)
         touched = (calendar.touching(span, finest) for span in window.spans)
-        weeks = [calendar.weeks(span) for span in window.spans]
+        weeks = [calendar.weeks(span, grain) for span in window.spans]
         return Coverage(
             held=len(self.periods(domain_read, window.spans, finest)),
             periods=sum(run.count for run in touched if run),

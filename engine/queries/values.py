@@ -167,8 +167,10 @@ class LastClosed:
         day = self.day()
         latest = None if day is None else self.calendar.at(day, grain)
         if day is None or latest is None:
+            unknown = "no scenario of this call has a last closed period"
+            found = f"no {self.calendar.grains[grain].noun} has {day}, the last closed day" if day else unknown
             raise BadPeriod(
-                f"{field} {quoted([text])}: no scenario of this call has a last closed period. Give a period code.",
+                f"{field} {quoted([text])}: {found}. Give a period code.",
                 field=field,
                 got=text,
                 example=self.calendar.example,
@@ -289,7 +291,8 @@ def resolve_time_axis(
         )
     if None in nested:
         raise DimensionUnavailable(
-            f"The {words}s do not fit into {asked.label}. Break down by {PERIOD}, or choose a range of whole {words}s.",
+            f"The {words}s do not fit into {asked.label}. Break down by {PERIOD}, or choose a range of whole {words}s"
+            f"{whole_periods(asked, grain, catalogue.calendar)}.",
             field="dimensions",
             got=dimension.key,
             valid=[PERIOD],
@@ -303,3 +306,11 @@ def resolve_time_axis(
             got=dimension.key,
         )
     return TimeAxis(dimension=dimension, grain=grain)
+
+
+def whole_periods(asked: PeriodRange, grain: Grain, calendar: Calendar) -> str:
+    """Return words on the periods of a grain that a range touches, and on the days that such periods have."""
+    run, reach = calendar.touching(asked.span, grain), calendar.days_of(grain)
+    named = f": {run.start.code} to {run.end.code}" if run else ""
+    is_inside = reach.holds(asked.span.first) and reach.holds(asked.span.last)
+    return named if is_inside else f"{named}. The trading calendar has {reach.first} to {reach.last}"

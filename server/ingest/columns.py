@@ -175,7 +175,8 @@ def parse_days(column: pl.Series, grain: Grain, calendar: Calendar) -> ParsedCol
     """Return days. Text is an ISO day or, at a grain coarser than days, a period code."""
     if column.dtype == pl.String:
         plain = column.str.to_date("%Y-%m-%d", strict=False)
-        inside = plain.is_between(calendar.days.first, calendar.days.last)
+        days = calendar.days_of(grain)
+        inside = plain.is_between(days.first, days.last)
         parse = partial(parse_any_days, grain=grain, calendar=calendar)
         return with_rest(column, plain.set(~inside, None), parse)
     return parse_any_days(column, grain, calendar)
@@ -189,7 +190,8 @@ def parse_any_days(column: pl.Series, grain: Grain, calendar: Calendar) -> Parse
     else:
         written = to_text(column)
         days = read_days(written, grain, calendar)
-    first, last = calendar.days.first, calendar.days.last
+    inside = calendar.days_of(grain)
+    first, last = inside.first, inside.last
     outside = (days < first) | (days > last)
     judged = pl.DataFrame({"written": written, "day": days, "outside": outside}).select(
         values=pl.when(~pl.col("outside")).then(pl.col("day")),

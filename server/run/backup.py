@@ -264,8 +264,8 @@ def instance_files(folder: Path) -> Iterator[str]:
     _, instance = InstanceDocuments(folder, []).one("instance.yaml", InstanceFile)
     for pattern in (*YAML, PROSE):
         yield from (path.relative_to(folder).as_posix() for path in sorted(folder.glob(pattern)))
-    if instance is not None and instance.calendar:
-        yield instance.calendar
+    if instance is not None:
+        yield from filter(None, (instance.calendar, instance.trading_calendar))
 
 
 def key_ids(settings: Settings) -> Mapping[str, str]:

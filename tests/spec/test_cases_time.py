@@ -13,7 +13,14 @@ A = {"A": "actual"}
 PY = {"PY": "actual@py"}
 
 
-def daily(folder: Path, rows: str, fiscal_year: str = "{starts: 1}", grain: str = "day", calendar: str = "") -> Door:
+def daily(
+    folder: Path,
+    rows: str,
+    fiscal_year: str = "{starts: 1}",
+    grain: str = "day",
+    calendar: str = "",
+    trading: str = "",
+) -> Door:
     """One amount, dated."""
     dated = "\n".join(f"{date} actual {amount}" for date, amount in (row.split() for row in rows.split(",")))
     return small_books(
@@ -36,6 +43,7 @@ def daily(folder: Path, rows: str, fiscal_year: str = "{starts: 1}", grain: str 
         """,
         fiscal_year=fiscal_year,
         calendar=calendar,
+        trading=trading,
     )
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from functools import reduce
 from operator import add
@@ -14,6 +15,8 @@ from engine.door import Door
 from engine.model.errors import Refusal
 from engine.present.blocks import table as render_block
 from engine.report.report import Report
+from tests.support.calendars import four_four_five
+from tests.support.calendars import table as weeks_table
 from tests.support.dated_loads import DatedLedger
 from tests.support.drilling import calls, figure_behind
 from tests.support.inspecting import rows_of
@@ -24,6 +27,7 @@ from tests.support.worked import PAGE, PageCell, PageTable, Place, day_of, table
 DOMAINS, FRESHNESS, EXPLAINED = "Several domains", "Freshness", "Explained variances"
 TABLES = [table for table in tables() if table.section not in (DOMAINS, FRESHNESS, EXPLAINED)]
 UNCUT = 10**9
+TRADING = weeks_table(date(2025, 1, 26), {2025: four_four_five(53), 2026: four_four_five()}, by_week=True)
 OVER_MEMBERS = ("sum", "count", "min", "max", "average")
 OVER_TIME = ("closing", "opening")
 MONEY = ("gross_profit", "revenue")
@@ -116,6 +120,7 @@ def books_of(folder: Path, table: PageTable) -> Door:
             forecast: {{alias: Forecast, kind: forecast}}
         """,
         fiscal_year=table.settings.get("fiscal_year", "{starts: 1}"),
+        trading=TRADING if "trading_calendar" in table.settings else "",
         profiles=f"seen: {{scenarios: {scope}}}" if scope else "",
         profile="seen" if scope else None,
     )

@@ -43,6 +43,7 @@ def write_instance(
     scenarios: str = SCENARIOS,
     fiscal_year: str = "{starts: 1}",
     calendar: str = "",
+    trading: str = "",
     profiles: str = "",
     bindings: Mapping[str, Mapping[str, Any]] | None = None,
     sources: Mapping[str, Mapping[str, Any]] | None = None,
@@ -51,7 +52,7 @@ def write_instance(
 
     `facts` is domain to rows, `domains` domain to the rest of its file (`table` and `domain` are filled in), `tables`
     is the name of a live table to its rows, `statements` the key to the lines, `calendar` the CSV of a calendar table
-    that stands instead of a fiscal year.
+    that stands instead of a fiscal year, `trading` that of a second one beside it.
     """
     data = folder / "data"
     data.mkdir(parents=True)
@@ -68,9 +69,11 @@ def write_instance(
     integrations = {"sources": {**files, **(sources or {})}, "bindings": feeds}
     (folder / "integrations.yaml").write_text(yaml.safe_dump(integrations))
     time = "calendar: calendar.csv" if calendar else f"fiscal_year: {fiscal_year}"
-    (folder / "instance.yaml").write_text(f"name: Small\ncurrency: USD\n{time}\n")
-    if calendar:
-        (folder / "calendar.csv").write_text(calendar)
+    second = "trading_calendar: trading.csv\n" if trading else ""
+    (folder / "instance.yaml").write_text(f"name: Small\ncurrency: USD\n{time}\n{second}")
+    for name, text in (("calendar.csv", calendar), ("trading.csv", trading)):
+        if text:
+            (folder / name).write_text(text)
     (folder / "dimensions.yaml").write_text(dedent(dimensions) or "{}\n")
     (folder / "scenarios.yaml").write_text(dedent(scenarios))
     (folder / "profiles.yaml").write_text(dedent(profiles) or "{}\n")

@@ -1,4 +1,4 @@
-"""Builds the calendar from the fiscal year of instance.yaml or from a calendar table."""
+"""Builds the calendar from the fiscal year of instance.yaml or from a calendar table, and a trading calendar."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,19 +10,42 @@ from engine.instance.documents import Document
 from engine.instance.schema.books import FiscalYearPart, InstanceFile
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.fiscal import FIRST_YEAR, LAST_YEAR, FiscalYear, fiscal_calendar
-from engine.model.calendar.periods import DAY, GRAINS, Grain, Span, parse_day
-from engine.model.calendar.table import TableRow, table_calendar
+from engine.model.calendar.periods import DAY, GRAINS, MOST_NUMBERED, Grain, Span, parse_day
+from engine.model.calendar.table import TableRow, days_of, table_calendar, with_trading_years
 from engine.model.errors import quoted
 
 NEEDED = ("year", "period", "first_day", "last_day")
 OPTIONAL = ("quarter", "week")
-MOST = {"quarter": 4, "period": 99, "week": 99}
+MOST = {"quarter": 4, "period": MOST_NUMBERED, "week": MOST_NUMBERED}
 LONGEST = 366  # days of a row; a longer one is a typing error
 ALL = f"its columns are {', '.join(NEEDED)} and, where there are any, {' and '.join(OPTIONAL)}"
 
 
-def build_calendar(document: Document, file: InstanceFile, table: Document | None) -> Calendar:
-    """Return the calendar of an instance. If its table has faults, return the fiscal calendar instead."""
+def build_calendar(
+    document: Document, file: InstanceFile, table: Document | None, trading: Document | None = None
+) -> Calendar:
+    """Return the calendar of an instance. A table with faults is left out, the first for the fiscal calendar."""
+    calendar = main_calendar(document, file, table)
+    rows = [] if trading is None else Table(trading).rows()
+    if trading is None or trading.faults:
+        return calendar
+    if file.trading_calendar == file.calendar:
+        document.fault(
+            ["trading_calendar"],
+            f"{file.calendar} is the calendar already",
+            "a table of other periods, or leave it out",
+        )
+    elif not days_of(rows).overlap(calendar.days):
+        days, known = days_of(rows), calendar.days
+        found = f"no day of {file.trading_calendar}, {days.first} to {days.last}, lies inside the calendar"
+        document.fault(["trading_calendar"], found, f"rows from {known.first} to {known.last}")
+    else:
+        return with_trading_years(calendar, rows)
+    return calendar
+
+
+def main_calendar(document: Document, file: InstanceFile, table: Document | None) -> Calendar:
+    """Return the calendar of a table. If there is none, or it has faults, return the fiscal calendar."""
     if table is not None:
         if file.fiscal_year:
             document.fault(

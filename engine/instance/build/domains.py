@@ -6,7 +6,7 @@ from engine.instance.documents import Document, Location, known, words
 from engine.instance.schema.books import DimensionPart, DimensionsFile, DomainFile
 from engine.instance.schema.common import DAY, FLOW, Where
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.families import CALENDAR
+from engine.model.calendar.families import BESIDE, CALENDAR, TRADING
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import (
     CONTRIBUTION,
@@ -38,7 +38,7 @@ GOES_WITH = {
 
 
 def build_dimensions(document: Document, file: DimensionsFile, calendar: Calendar) -> dict[str, Dimension]:
-    """Return the dimensions of a file by key, always with `period`, `month` and the parts of calendar years."""
+    """Return the dimensions of a file by key, always with those of time that need no file."""
     parts: Mapping[str, DimensionPart] = file.model_extra or {}
     built: dict[str, Dimension] = {PERIOD.key: PERIOD}
     for key, part in parts.items():
@@ -58,7 +58,7 @@ def build_dimensions(document: Document, file: DimensionsFile, calendar: Calenda
             grain=Grain(part.grain) if part.grain else None,
             location=document.place([key]),
         )
-    named = (Grain.MONTH, *(grain for grain in CALENDAR.grains if grain in calendar.grains))
+    named = (Grain.MONTH, *(grain for family in BESIDE for grain in family.grains if grain in calendar.grains))
     known = [time_dimension(grain) for grain in named]
     return {**built, **{dimension.key: built.get(dimension.key, dimension) for dimension in known}}
 
@@ -73,7 +73,9 @@ def check_grain(document: Document, location: Location, grain: Grain, calendar: 
     if grain not in calendar.grains:
         found, same = f"the calendar has no {grain.value}s", grain.value.removeprefix("calendar_")
         valid = (
-            f"number them in the column {grain.value} of its table, or choose another grain"
+            "instance.yaml names no trading_calendar"
+            if grain in TRADING.grains and TRADING.year not in calendar.grains
+            else f"number them in the column {same.removeprefix('trading_')} of its table, or choose another grain"
             if same == grain.value
             else f"months are those of the calendar: {same}"
             if grain is CALENDAR.month

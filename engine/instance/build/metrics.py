@@ -11,6 +11,7 @@ from engine.instance.documents import Document, Location, known, words
 from engine.instance.schema.books import DomainFile, MetricPart
 from engine.instance.schema.common import BackPart, OverTimePart
 from engine.model.aggregation import LookBack, MemberAggregation, TimeAggregation, TimeRule
+from engine.model.calendar.families import TRADING
 from engine.model.catalogue import ROW_COUNT, Base, Dimension, Domain, Drivers, Favourable, Format, Measure, Metric
 from engine.model.formulas import FigureKind, FigureType, Formula, FormulaFault, Operand, Quotient, parse
 from engine.model.metric_names import keys_named
@@ -86,6 +87,9 @@ def grain_faults(over_time: TimeAggregation, domain: Domain, part: MetricPart) -
         )
     elif not domain.carries(over_time.grain):
         yield ["over_time", "average", "of"], f"{domain.key} cannot be asked by {over_time.grain.value}"
+    elif over_time.grain in TRADING.grains and domain.grain not in TRADING.grains:
+        fault = f"closings cannot be averaged by {over_time.grain.value}: days outside the trading calendar have none"
+        yield ["over_time", "average", "of"], fault
 
 
 # Metrics: bases and formulas.

@@ -88,6 +88,9 @@ class InstanceFile(SchemaPart):
     calendar: Annotated[str | None, Field(pattern=CALENDAR)] = None
     """Calendar table instead (4-4-5, 13 periods): a CSV file beside this one with the columns year, period, first_day,
     last_day and, where there are any, quarter and week."""
+    trading_calendar: Annotated[str | None, Field(pattern=CALENDAR)] = None
+    """Second calendar table beside the fiscal year or the calendar: a CSV file with the same columns, whose periods
+    have codes of their own (TY2026-P03)."""
     default: DefaultPart = DefaultPart()
     """Default report."""
     facts: FactsPart | None = None

@@ -1,14 +1,27 @@
 """The calendar of an instance: parses period codes and shifts ranges through time."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 
-from engine.model.calendar.families import CALENDAR, FISCAL, GrainFamily, family_of, periods_in
-from engine.model.calendar.periods import GRAINS, Grain, GrainRules, Period, PeriodBounds, PeriodRange, Span
+from engine.model.calendar.families import CALENDAR, FISCAL, TRADING, GrainFamily, family_of, periods_in
+from engine.model.calendar.periods import (
+    DAY,
+    GRAINS,
+    ISO_WEEKS,
+    Grain,
+    GrainRules,
+    Period,
+    PeriodBounds,
+    PeriodRange,
+    Span,
+)
 from engine.model.calendar.spellings import spellings
 from engine.model.errors import BadPeriod, MixedGrains, quoted
+
+TY = "TY"  # begins the codes of trading years
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,18 +30,27 @@ class Calendar:
 
     days: Span
     grains: Mapping[Grain, GrainRules] = field(repr=False)
-    weeks_nest: bool = False  # weeks come from a table and make up its periods
-    whole_weeks: bool = False  # every period of the table is a whole number of weeks
     _known: dict[tuple[Grain, int], Period] = field(default_factory=dict, init=False, repr=False)
     _nested: dict[tuple[Grain, Grain], bool] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def ordinals(self) -> Mapping[Grain, Sequence[int]]:
         """The ordinals of the existing periods, by grain."""
-        return {
-            grain: range(rules.at(self.days.first), rules.at(self.days.last) + 1)
-            for grain, rules in self.grains.items()
-        }
+        found = {}
+        for grain, rules in self.grains.items():
+            days = rules.days.overlap(self.days) if rules.days else self.days
+            found[grain] = range(rules.at(days.first), rules.at(days.last) + 1) if days else range(0)
+        return found
+
+    @property
+    def weeks_nest(self) -> bool:
+        """Whether weeks come from a table and make up its periods."""
+        return self.grains[Grain.WEEK] is not ISO_WEEKS
+
+    def days_of(self, grain: Grain) -> Span:
+        """Return the days that the periods of a grain have."""
+        first, last = (self.period(grain, self.ordinals[grain][place]) for place in (0, -1))
+        return Span(max(first.first, self.days.first), min(last.last, self.days.last))
 
     @cached_property
     def example(self) -> dict[str, str]:
@@ -89,11 +111,18 @@ class Calendar:
 
     def readings(self, text: str) -> list[PeriodRange]:
         """Return what some words can mean, each once: the periods of codes, then days that no code among them has."""
-        found = spellings(text)
+        found = [each for each in spellings(text) if not each.code.startswith(TY) or TRADING.year in self.grains]
         named = [self.named(spelling.first, spelling.last) for spelling in found]
         apart = [span for each, run in zip(found, named, strict=True) if (span := each.days) and span != run.span]
         meant = [run for span in apart if (run := self.spanning(span))]
-        return list({(run.start.code, run.end.code): run for run in (*named, *meant)}.values())
+        traded = [run for each in found if each.days and (run := self.trading(each.first, each.last))]
+        return list({(run.start.code, run.end.code): run for run in (*named, *meant, *traded)}.values())
+
+    def trading(self, first: str, last: str) -> PeriodRange | None:
+        """Return the range of the trading calendar with the numbers of two codes, None if it has no such periods."""
+        with suppress(BadPeriod):
+            return PeriodRange(self.parse(TY + first), self.parse(TY + last))
+        return None
 
     def named(self, first: str, last: str) -> PeriodRange:
         """Return the range from one code to another. The fiscal codes stand for the calendar's where both are alike."""
@@ -181,13 +210,15 @@ class Calendar:
         """Tell whether periods of the inner grain make up those of the outer grain."""
         if not {inner, outer} <= self.grains.keys() or inner.fineness > outer.fineness:
             return False
-        if inner is Grain.WEEK and outer is not Grain.WEEK and not self.weeks_nest:
-            return False
-        if inner in (Grain.DATE, outer) or family_of(inner) is family_of(outer):
+        if inner in (Grain.DATE, outer):
             return True
+        if family_of(inner) is family_of(outer):
+            return inner is not Grain.WEEK or self.weeks_nest
         if (inner, outer) not in self._nested:
             firsts = (max(self.grains[outer].span(n).first, self.days.first) for n in self.ordinals[outer])
-            self._nested[inner, outer] = all(self.begins(day, inner) for day in firsts)
+            end = self.days_of(outer).last
+            ends = end == self.days.last or self.begins(end + DAY, inner)
+            self._nested[inner, outer] = ends and all(self.begins(day, inner) for day in firsts)
         return self._nested[inner, outer]
 
     def begins(self, day: date, grain: Grain) -> bool:
@@ -196,18 +227,19 @@ class Calendar:
         return period is not None and day in (period.first, self.days.first)
 
     def family(self, grain: Grain) -> GrainFamily:
-        """Return the family of a grain, the fiscal one where it has no year of its own."""
+        """Return the family of a grain: the fiscal one where calendar years are fiscal years."""
         known = family_of(grain)
-        return known if known.year in self.grains else FISCAL
+        return FISCAL if known is CALENDAR and known.year not in self.grains else known
 
     def at_most_month(self, grain: Grain) -> Grain:
         """Return a grain, or the month of its family if it is coarser."""
         month = next(known for known in (family_of(grain).month, FISCAL.month) if known in self.grains)
         return min(grain, month, key=lambda known: known.fineness)
 
-    def weeks(self, span: Span) -> int | None:
-        """Return the number of weeks in a span, None if it or a period of the calendar is not made of whole weeks."""
-        return span.length // 7 if self.whole_weeks and span.length % 7 == 0 else None
+    def weeks(self, span: Span, grain: Grain) -> int | None:
+        """Return the number of weeks in a span, None if it or the years of a grain are not made of whole weeks."""
+        year = self.grains.get(self.family(grain).year)
+        return span.length // 7 if year and year.whole_weeks and span.length % 7 == 0 else None
 
     def fitted(self, bounds: PeriodBounds, requested: Grain) -> PeriodRange | None:
         """Return bounds as a range of the requested grain, else their own, else the coarsest. None if they cross."""
@@ -297,10 +329,15 @@ def quarter_to_date(calendar: Calendar, bounds: PeriodBounds, family: GrainFamil
 
 def to_date(calendar: Calendar, last: Period, grain: Grain) -> PeriodBounds | None:
     """Return the period of a grain that contains the last day, up to the end of the last period."""
-    whole = calendar.touching(last.span, grain)
+    whole = at_end(calendar, last, grain)
     nested = last.grain is not Grain.WEEK or calendar.nests(Grain.WEEK, grain)
     days = None if nested else calendar.touching(last.span, Grain.DATE)
-    return PeriodBounds(whole.end, days.end if days else last) if whole else None
+    return PeriodBounds(whole, days.end if days else last) if whole else None
+
+
+def at_end(calendar: Calendar, last: Period, grain: Grain) -> Period | None:
+    """Return the period of a grain that has the last day of another period, None if none has it."""
+    return calendar.at(min(last.last, calendar.days.last), grain)
 
 
 def year_grain(calendar: Calendar, last: Period, family: GrainFamily | None) -> Grain:
@@ -310,8 +347,8 @@ def year_grain(calendar: Calendar, last: Period, family: GrainFamily | None) -> 
 
 def whole_year(calendar: Calendar, bounds: PeriodBounds, family: GrainFamily | None = None) -> PeriodBounds | None:
     """Return the year that contains the last day."""
-    year = calendar.touching(bounds.end.span, year_grain(calendar, bounds.end, family))
-    return PeriodBounds(year.end, year.end) if year else None
+    year = at_end(calendar, bounds.end, year_grain(calendar, bounds.end, family))
+    return PeriodBounds(year, year) if year else None
 
 
 def last_twelve_months(calendar: Calendar, bounds: PeriodBounds) -> PeriodBounds | None:

@@ -1,4 +1,4 @@
-"""Families of grains: fiscal years with their parts, and calendar years beside them with the rules of theirs."""
+"""Families of grains: fiscal years with their parts, calendar years and trading years beside them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,8 +22,15 @@ CALENDAR = GrainFamily(  # beside FISCAL where fiscal years are not calendar yea
     Grain.CALENDAR_QUARTER,
     Grain.CALENDAR_MONTH,
 )
+TRADING = GrainFamily(  # of a second table beside FISCAL
+    (Grain.TRADING_YEAR, Grain.TRADING_QUARTER, Grain.TRADING_PERIOD, Grain.TRADING_WEEK),
+    Grain.TRADING_YEAR,
+    Grain.TRADING_QUARTER,
+    Grain.TRADING_PERIOD,
+)
+BESIDE = (CALENDAR, TRADING)
 FISCAL = GrainFamily(
-    tuple(grain for grain in list(GRAINS)[::-1] if GRAINS[grain].in_year and grain not in CALENDAR.grains),
+    (Grain.YEAR, Grain.QUARTER, Grain.MONTH),
     Grain.YEAR,
     Grain.QUARTER,
     Grain.MONTH,
@@ -32,7 +39,7 @@ FISCAL = GrainFamily(
 
 def family_of(grain: Grain) -> GrainFamily:
     """Return the family of a grain. Days and weeks belong to the fiscal year."""
-    return CALENDAR if grain in CALENDAR.grains else FISCAL
+    return next((family for family in BESIDE if grain in family.grains), FISCAL)
 
 
 def periods_in(coarser: Grain, finer: Grain) -> int:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from enum import Enum
 
@@ -65,13 +65,17 @@ class Grain(Enum):
 
     DATE = "date"
     WEEK = "week"
+    TRADING_WEEK = "trading_week"
     MONTH = "month"
     CALENDAR_MONTH = "calendar_month"
+    TRADING_PERIOD = "trading_period"
     QUARTER = "quarter"
     CALENDAR_QUARTER = "calendar_quarter"
+    TRADING_QUARTER = "trading_quarter"
     CALENDAR_HALF = "calendar_half"
     YEAR = "year"
     CALENDAR_YEAR = "calendar_year"
+    TRADING_YEAR = "trading_year"
 
     @property
     def fineness(self) -> int:
@@ -223,6 +227,8 @@ class GrainRules:
     name: Callable[[int], str]
     beside: LabelDetail
     years_earlier: Callable[[int, int], Counterpart]
+    days: Span | None = None  # that its periods have; None: every day
+    whole_weeks: bool = False  # all of them are a whole number of weeks
 
 
 def day_years_earlier(ordinal: int, years: int) -> Counterpart:
@@ -319,6 +325,19 @@ def parts_of_year(shape: str, words: str, written: str, most: int) -> CodeFormat
     )
 
 
+MOST_NUMBERED = 99  # periods of one grain in a year of a table
+
+
+def numbered(shape: str, words: str, written: str) -> CodeFormat:
+    """Return the format of a grain of which a table says how many periods each year has."""
+    return replace(parts_of_year(shape, words, written, MOST_NUMBERED), in_year=0)
+
+
+def whole_years(shape: str, words: str, written: str) -> CodeFormat:
+    """Return the format of years."""
+    return CodeFormat(re.compile(shape, re.ASCII), words, written, lambda match: int(match[1]), written.format, 1)
+
+
 def day_number(match: re.Match[str]) -> int | None:
     """Return the ordinal of a day, None if the month has no such day."""
     try:
@@ -342,17 +361,17 @@ GRAINS: Mapping[Grain, CodeFormat] = {
         lambda match: iso_week(int(match[1]), int(match[2])),
         week_code,
     ),
+    Grain.TRADING_WEEK: numbered(r"TY(\d{4})-W(\d\d)", "TYyyyy-Wnn", "TY{:04}-W{:02}"),
     Grain.MONTH: parts_of_year(r"(\d{4})-(\d\d)", "YYYY-MM", "{:04}-{:02}", 12),
     Grain.CALENDAR_MONTH: parts_of_year(r"CY(\d{4})-(\d\d)", "CYyyyy-MM", "CY{:04}-{:02}", 12),
+    Grain.TRADING_PERIOD: numbered(r"TY(\d{4})-P(\d\d)", "TYyyyy-Pnn", "TY{:04}-P{:02}"),
     Grain.QUARTER: parts_of_year(r"(\d{4})-Q(\d)", "YYYY-Qn", "{:04}-Q{}", 4),
     Grain.CALENDAR_QUARTER: parts_of_year(r"CY(\d{4})-Q(\d)", "CYyyyy-Qn", "CY{:04}-Q{}", 4),
+    Grain.TRADING_QUARTER: parts_of_year(r"TY(\d{4})-Q(\d)", "TYyyyy-Qn", "TY{:04}-Q{}", 4),
     Grain.CALENDAR_HALF: parts_of_year(r"CY(\d{4})-H(\d)", "CYyyyy-Hn", "CY{:04}-H{}", 2),
-    Grain.YEAR: CodeFormat(
-        re.compile(r"(\d{4})", re.ASCII), "YYYY", "{:04}", lambda match: int(match[1]), "{:04}".format, 1
-    ),
-    Grain.CALENDAR_YEAR: CodeFormat(
-        re.compile(r"CY(\d{4})", re.ASCII), "CYyyyy", "CY{:04}", lambda match: int(match[1]), "CY{:04}".format, 1
-    ),
+    Grain.YEAR: whole_years(r"(\d{4})", "YYYY", "{:04}"),
+    Grain.CALENDAR_YEAR: whole_years(r"CY(\d{4})", "CYyyyy", "CY{:04}"),
+    Grain.TRADING_YEAR: whole_years(r"TY(\d{4})", "TYyyyy", "TY{:04}"),
 }
 
 

@@ -92,7 +92,7 @@ def calendar_half(year: str, half: str) -> Iterator[Spelling]:
 
 
 def calendar_code(grain: Grain) -> Callable[..., Iterator[Spelling]]:
-    """Return what yields the code of a calendar year, and a number within it."""
+    """Return what yields the code of a calendar or trading year, and a number within it."""
 
     def code(year: str, *number: str) -> Iterator[Spelling]:
         yield Spelling(written(grain, full_year(year), *number))
@@ -127,6 +127,7 @@ YEAR, MARK = r"([12]\d{3})", "[-/. ]"
 NAME = r"([a-z]{3,9}\.?)"
 FISCAL = r"(?:fy|fiscal year|fiscal) ?([12]\d{3}|\d\d)"
 CY = r"(?:cy|calendar year|calendar) ?([12]\d{3}|\d\d)"
+TY = r"(?:ty|trading year|trading) ?([12]\d{3}|\d\d)"
 SHAPES: Sequence[tuple[re.Pattern[str], Callable[..., Iterator[Spelling]]]] = [
     (re.compile(shape, re.ASCII), read)
     for shape, read in (
@@ -151,6 +152,13 @@ SHAPES: Sequence[tuple[re.Pattern[str], Callable[..., Iterator[Spelling]]]] = [
         (rf"{CY}{MARK}?q([1-4])", calendar_code(Grain.CALENDAR_QUARTER)),
         (rf"q([1-4]){MARK}?{CY}", lambda quarter, year: calendar_code(Grain.CALENDAR_QUARTER)(year, quarter)),
         (rf"{CY}[-/.](\d\d?)", calendar_code(Grain.CALENDAR_MONTH)),
+        (TY, calendar_code(Grain.TRADING_YEAR)),
+        (rf"{TY}{MARK}?q([1-4])", calendar_code(Grain.TRADING_QUARTER)),
+        (rf"q([1-4]){MARK}?{TY}", lambda quarter, year: calendar_code(Grain.TRADING_QUARTER)(year, quarter)),
+        (rf"{TY}{MARK}?p(\d\d?)", calendar_code(Grain.TRADING_PERIOD)),
+        (rf"(?:p|period) ?(\d\d?){MARK}?{TY}", lambda number, year: calendar_code(Grain.TRADING_PERIOD)(year, number)),
+        (rf"{TY}{MARK}?w(\d\d?)", calendar_code(Grain.TRADING_WEEK)),
+        (rf"(?:w|week|wk) ?(\d\d?){MARK}?{TY}", lambda week, year: calendar_code(Grain.TRADING_WEEK)(year, week)),
         (rf"{YEAR}-?w(\d\d?)", week_code),
         (rf"(?:w|week|wk) ?(\d\d?){MARK}{YEAR}", lambda week, year: calendar_week(year, week)),
         (rf"{YEAR}([-/.])(\d\d?)\2(\d\d?)", lambda year, _, month, day: days_of((year, month, day))),

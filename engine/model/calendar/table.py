@@ -1,8 +1,8 @@
 """Table calendars: fiscal periods, weeks, quarters and years that a company lists (4-4-5, 13 periods)."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 
 from engine.model.calendar.calendar import Calendar
@@ -40,22 +40,47 @@ class GrainColumn:
     name: str
 
 
-COLUMNS: dict[Grain, GrainColumn] = {
+COLUMNS: Mapping[Grain, GrainColumn] = {
     Grain.WEEK: GrainColumn("week", "a fiscal week", lambda row: row.week, "FY{} W{:02}"),
     Grain.MONTH: GrainColumn("period", "a fiscal period", lambda row: row.period, "FY{} P{:02}"),
     Grain.QUARTER: GrainColumn("quarter", "a fiscal quarter", lambda row: row.quarter, "FY{} Q{}"),
     Grain.YEAR: GrainColumn("year", "a fiscal year", lambda _: 0, "FY{}"),
 }
+TRADING_COLUMNS: Mapping[Grain, GrainColumn] = {
+    Grain.TRADING_WEEK: GrainColumn("trading week", "a trading week", lambda row: row.week, "TY{} W{:02}"),
+    Grain.TRADING_PERIOD: GrainColumn("trading period", "a trading period", lambda row: row.period, "TY{} P{:02}"),
+    Grain.TRADING_QUARTER: GrainColumn("trading quarter", "a trading quarter", lambda row: row.quarter, "TY{} Q{}"),
+    Grain.TRADING_YEAR: GrainColumn("trading year", "a trading year", lambda _: 0, "TY{}"),
+}
 
 
 def table_calendar(rows: Sequence[TableRow]) -> Calendar:
-    """Return the calendar of a table's rows.
+    """Return the calendar of a table's rows, which are as those of `table_rules`."""
+    return Calendar(
+        days=days_of(rows),
+        grains={Grain.DATE: DAYS, Grain.WEEK: ISO_WEEKS, **CALENDAR_RULES, **table_rules(rows, COLUMNS)},
+    )
+
+
+def with_trading_years(calendar: Calendar, rows: Sequence[TableRow]) -> Calendar:
+    """Return a calendar with the trading years of a second table, some of whose days lie inside the calendar."""
+    return replace(calendar, grains={**calendar.grains, **table_rules(rows, TRADING_COLUMNS)})
+
+
+def days_of(rows: Sequence[TableRow]) -> Span:
+    """Return the days of a table."""
+    return Span(rows[0].span.first, rows[-1].span.last)
+
+
+def table_rules(rows: Sequence[TableRow], columns: Mapping[Grain, GrainColumn]) -> dict[Grain, GrainRules]:
+    """Return the rules of the grains that a table numbers.
 
     Rows ascend without gaps. Either all rows have a week or none, and the same holds for quarters. A week lies in one
     period, a period in one quarter, a quarter in one year. Each column numbers its periods from 1 in steps of one.
     """
-    grains = {Grain.DATE: DAYS, Grain.WEEK: ISO_WEEKS, **CALENDAR_RULES}
-    for grain, column in COLUMNS.items():
+    grains: dict[Grain, GrainRules] = {}
+    whole_weeks = all(row.span.length % 7 == 0 for row in rows)
+    for grain, column in columns.items():
         spans: dict[tuple[int, int], Span] = {}
         for row in rows:
             number = column.number(row)
@@ -63,13 +88,9 @@ def table_calendar(rows: Sequence[TableRow]) -> Calendar:
                 key = (row.year, number)
                 spans[key] = Span(spans.get(key, row.span).first, row.span.last)
         if spans:
-            grains[grain] = rules_of(column, GRAINS[grain].written, list(spans), list(spans.values()))
-    return Calendar(
-        days=Span(rows[0].span.first, rows[-1].span.last),
-        grains=grains,
-        weeks_nest=grains[Grain.WEEK] is not ISO_WEEKS,
-        whole_weeks=all(row.span.length % 7 == 0 for row in rows),
-    )
+            rules = rules_of(column, GRAINS[grain].written, list(spans), list(spans.values()))
+            grains[grain] = replace(rules, days=days_of(rows), whole_weeks=whole_weeks)
+    return grains
 
 
 def rules_of(column: GrainColumn, written: str, keys: Sequence[tuple[int, int]], spans: Sequence[Span]) -> GrainRules:

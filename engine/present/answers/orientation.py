@@ -88,6 +88,8 @@ def fiscal_words(catalogue: Catalogue) -> str:
     calendar = catalogue.calendar
     year = calendar.parse(calendar.grains[Grain.YEAR].example)
     parts = [calendar.at(year.first, grain) for grain in (Grain.YEAR, Grain.QUARTER, Grain.MONTH)]
+    if trading := calendar.grains.get(Grain.TRADING_PERIOD):
+        parts.append(calendar.parse(trading.example))
     examples = ", ".join(f"{part.code} is {part.label}" for part in parts if part)
     return (
         f"Amounts are in {catalogue.currency}. A period is {calendar.codes}: {examples}. Both bounds of a range have "

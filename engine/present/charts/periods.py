@@ -1,7 +1,7 @@
 """Periods along an axis: codes in time order with gaps filled, and few labels that do not collide.
 
-Codes are 2026-01, 2026-Q1, 2026-W05, 2026, 2026-01-31, and of calendar years CY2026-Q1 and CY2026. All codes of one
-axis have one grain.
+Codes are 2026-01, 2026-Q1, 2026-W05, 2026, 2026-01-31, of calendar years CY2026-Q1 and CY2026, and of trading years
+TY2026-P01 and TY2026. All codes of one axis have one grain.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,6 +25,10 @@ class AxisSteps:
 
 
 STEPS = {
+    Grain.TRADING_YEAR: AxisSteps(lambda code: code, 1, (1, 2, 5, 10, 25), year=6),
+    Grain.TRADING_QUARTER: AxisSteps(lambda code: code[7:], 4, (1, 2, 4, 8, 20), year=6),
+    Grain.TRADING_PERIOD: AxisSteps(lambda code: code[7:], 13, (1, 2, 3, 6, 13, 26), fills=False, year=6),
+    Grain.TRADING_WEEK: AxisSteps(lambda code: code[7:], 53, (1, 2, 4, 13, 26), fills=False, year=6),
     Grain.CALENDAR_YEAR: AxisSteps(lambda code: code, 1, (1, 2, 5, 10, 25), year=6),
     Grain.CALENDAR_HALF: AxisSteps(lambda code: code[7:], 2, (1, 2, 4, 10, 20), year=6),
     Grain.CALENDAR_QUARTER: AxisSteps(lambda code: code[7:], 4, (1, 2, 4, 8, 20), year=6),

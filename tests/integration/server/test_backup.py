@@ -251,8 +251,10 @@ def test_nothing_that_is_there_is_overwritten(backed_up: Path, instance: Path, t
 def test_a_calendar_table_is_a_file_that_people_wrote(tmp_path: Path) -> None:
     (tmp_path / "calendar.csv").write_text("code,first,last,quarter,year\n")
     (tmp_path / "rates.csv").write_text("data of a feed\n")
-    (tmp_path / "instance.yaml").write_text("name: Books\ncurrency: EUR\ncalendar: calendar.csv\n")
-    assert list(instance_files(tmp_path)) == ["instance.yaml", "calendar.csv"]
+    (tmp_path / "trading.csv").write_text("code,first,last,quarter,year\n")
+    two = "calendar: calendar.csv\ntrading_calendar: trading.csv\n"
+    (tmp_path / "instance.yaml").write_text(f"name: Books\ncurrency: EUR\n{two}")
+    assert list(instance_files(tmp_path)) == ["instance.yaml", "calendar.csv", "trading.csv"]
 
 
 def test_a_backup_is_made_beside_a_server_that_runs(instance: Path, tmp_path: Path) -> None:

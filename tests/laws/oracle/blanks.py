@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from tests.laws.oracle.books import GL, OracleBase, OracleBooks, OracleFormula
-from tests.laws.oracle.calendar import DATE, MONTH, WEEK, Days, Range, period_of
+from tests.laws.oracle.calendar import DATE, MONTH, Days, Range, closing_grain, period_of
 from tests.laws.oracle.expressions import Binary, Blank, Expression, Negative, names, value
 from tests.laws.oracle.figures import (
     MISSING,
@@ -114,8 +114,7 @@ def is_open(books: OracleBooks, base: OracleBase, side: OracleSide, window: Rang
     if closed is not None and last > closed:
         return True
     days = [known.day for known in held(books, base.domain, side, scope)]
-    finest = grain if grain in (DATE, WEEK) else MONTH
-    return bool(days) and period_of(last, finest, books.fiscal).first > max(days)
+    return bool(days) and period_of(last, closing_grain(grain), books.fiscal).first > max(days)
 
 
 def is_late(

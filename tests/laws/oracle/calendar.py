@@ -1,15 +1,55 @@
 """Periods, ranges and shifts by months and days; nothing of the engine's calendar."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import accumulate
 
 OF_CALENDAR = CQUARTER, CHALF, CYEAR = ("calendar_quarter", "calendar_half", "calendar_year")
 DATE, WEEK, MONTH, QUARTER, YEAR = OF_FISCAL = ("date", "week", "month", "quarter", "year")
-GRAINS = (*OF_FISCAL, *OF_CALENDAR)
-WINDOWS = ("ytd", "qtd", "ltm", "fy", "cytd", "cqtd", "cy")
+OF_TRADING = TWEEK, TPERIOD, TQUARTER, TYEAR = ("trading_week", "trading_period", "trading_quarter", "trading_year")
+GRAINS = (*OF_FISCAL, *OF_CALENDAR, *OF_TRADING)
+FINE = (DATE, WEEK, *OF_TRADING)  # grains that months do not make up
+OF_EACH = ("ytd", "qtd", "ltm", "fy")
+CALENDAR_WINDOWS, TRADING_WINDOWS = (*OF_EACH, "cytd", "cqtd", "cy"), (*OF_EACH, "tytd", "tqtd", "ty")
+WINDOWS = (*CALENDAR_WINDOWS, *TRADING_WINDOWS)
 MONTHS = {MONTH: 1, QUARTER: 3, YEAR: 12, CQUARTER: 3, CHALF: 6, CYEAR: 12}
-LENGTHS = {DATE: 1, WEEK: 7, **{grain: months * 30 for grain, months in MONTHS.items()}}
+LENGTHS = {
+    DATE: 1,
+    WEEK: 7,
+    **{grain: months * 30 for grain, months in MONTHS.items()},
+    **dict(zip(OF_TRADING, (7, 30, 91, 364), strict=True)),
+}
+TRADING_START = date(2009, 12, 28)
+TRADING_WEEKS = {year: 53 if year in (2015, 2020) else 52 for year in range(2010, 2031)}
+CODES = {TWEEK: "TY{}-W{:02}", TPERIOD: "TY{}-P{:02}", TQUARTER: "TY{}-Q{}", TYEAR: "TY{}"}
+
+
+def lengths_of(grain: str, weeks: int) -> list[int]:
+    """Return the weeks of the periods of a trading year of 4-4-5, whose last period has a 53rd week."""
+    more = weeks - 52
+    return {
+        TWEEK: [1] * weeks,
+        TPERIOD: [*(4, 4, 5) * 3, 4, 4, 5 + more],
+        TQUARTER: [13, 13, 13, 13 + more],
+        TYEAR: [weeks],
+    }[grain]
+
+
+KEYS = {
+    grain: [(year, at) for year, weeks in TRADING_WEEKS.items() for at, _ in enumerate(lengths_of(grain, weeks), 1)]
+    for grain in OF_TRADING
+}
+FIRSTS = {
+    grain: [
+        TRADING_START + timedelta(weeks=weeks)
+        for weeks in accumulate(
+            (length for total in TRADING_WEEKS.values() for length in lengths_of(grain, total)), initial=0
+        )
+    ]
+    for grain in OF_TRADING
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +98,8 @@ class OraclePeriod:
 
     def code(self, fiscal: Fiscal) -> str:
         """Return the code that asks for it."""
+        if self.grain in OF_TRADING:
+            return CODES[self.grain].format(*KEYS[self.grain][FIRSTS[self.grain].index(self.first)])
         month = month_of(self.first)
         year = fiscal.year_of(month)
         if self.grain == WEEK:
@@ -92,6 +134,21 @@ class Range:
         return Days(self.start.first, self.end.days.last)
 
 
+def closing_grain(grain: str) -> str:
+    """Return the grain of the last period of a range, which must be loaded to its end."""
+    return grain if grain in (DATE, WEEK, TWEEK) else TPERIOD if grain in OF_TRADING else MONTH
+
+
+def trading_table() -> str:
+    """Return the table of trading years as an instance has it."""
+    rows = ["year,quarter,period,week,first_day,last_day"]
+    for (year, week), first in zip(KEYS[TWEEK], FIRSTS[TWEEK], strict=False):
+        period, quarter = (bisect_right(FIRSTS[grain], first) - 1 for grain in (TPERIOD, TQUARTER))
+        numbers = (KEYS[TQUARTER][quarter][1], KEYS[TPERIOD][period][1], week)
+        rows.append(",".join(map(str, (year, *numbers, first, first + timedelta(days=6)))))
+    return "\n".join(rows)
+
+
 def month_of(day: date) -> int:
     """Return a day's month, counted from year 0."""
     return day.year * 12 + day.month - 1
@@ -108,6 +165,8 @@ def period_of(day: date, grain: str, fiscal: Fiscal) -> OraclePeriod:
         return OraclePeriod(grain, day)
     if grain == WEEK:
         return OraclePeriod(grain, day - timedelta(days=day.isoweekday() - 1))
+    if grain in OF_TRADING:
+        return OraclePeriod(grain, FIRSTS[grain][bisect_right(FIRSTS[grain], day) - 1])
     month = month_of(day)
     start = 0 if grain in OF_CALENDAR else fiscal.first_month(fiscal.year_of(month))
     return OraclePeriod(grain, month_start(month - (month - start) % MONTHS[grain]))
@@ -118,6 +177,8 @@ def later(period: OraclePeriod, count: int) -> OraclePeriod:
     if period.grain in (DATE, WEEK):
         days = count * (7 if period.grain == WEEK else 1)
         return OraclePeriod(period.grain, period.first + timedelta(days=days))
+    if firsts := FIRSTS.get(period.grain):
+        return OraclePeriod(period.grain, firsts[firsts.index(period.first) + count])
     return OraclePeriod(period.grain, month_start(month_of(period.first) + count * MONTHS[period.grain]))
 
 
@@ -153,6 +214,12 @@ def years_before(period: OraclePeriod, count: int, *, start: bool) -> OraclePeri
         except ValueError:
             year = period.first.year - count
             return OraclePeriod(DATE, date(year, 3, 1) if start else date(year, 2, 28))
+    if firsts := FIRSTS.get(period.grain):
+        keys = KEYS[period.grain]
+        year, number = keys[firsts.index(period.first)]
+        alike = [key for key in keys if key[0] == year - count and key[1] <= number]
+        lost = start and alike[-1][1] < number
+        return OraclePeriod(period.grain, firsts[keys.index(alike[-1]) + lost])
     return later(period, -count * 12 // MONTHS[period.grain])
 
 
@@ -165,8 +232,10 @@ def window(shift: str, asked: Range, fiscal: Fiscal) -> Range:
         return Range(OraclePeriod(WEEK, date.fromisocalendar(end.first.isocalendar().year, 1, 1)), end)
     of_calendar = (shift.startswith("c") or end.grain in OF_CALENDAR) and fiscal.starts > 1
     quarter, year = (CQUARTER, CYEAR) if of_calendar else (QUARTER, YEAR)
+    if end.grain in OF_TRADING:
+        quarter, year = TQUARTER, TYEAR
     whole = period_of(end.days.last, quarter if shift.endswith("qtd") else year, fiscal)
-    if shift in ("fy", "cy") or (whole.days.last == end.days.last and LENGTHS[end.grain] > LENGTHS[whole.grain]):
+    if shift in ("fy", "cy", "ty") or (whole.days.last == end.days.last and LENGTHS[end.grain] > LENGTHS[whole.grain]):
         return Range(whole, whole)
     if end.grain == WEEK:  # a quarter begins inside a week: days are what fits
         return Range(OraclePeriod(DATE, whole.first), OraclePeriod(DATE, end.days.last))
@@ -185,6 +254,8 @@ def periods_before(asked: Range, count: int, grain: str, fiscal: Fiscal) -> Rang
     if grain in MONTHS:
         months = count * MONTHS[grain]
         return Range(*(OraclePeriod(MONTH, month_start(month_of(day) - months)) for day in (first, last)))
+    if grain in OF_TRADING:
+        return Range(*(later(period_of(day, grain, fiscal), -count) for day in (first, last)))
     days = timedelta(days=count * (7 if grain == WEEK else 1))
     return Range(OraclePeriod(DATE, first - days), OraclePeriod(DATE, last - days))
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from operator import ge, gt, le, lt
 
 from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, TREES, OracleBase, OracleBooks, OracleFormula
-from tests.laws.oracle.calendar import DATE, WEEK
+from tests.laws.oracle.calendar import FINE
 from tests.laws.oracle.expressions import divides, evaluate, is_additive, names
 from tests.laws.oracle.members import TOP, Weights, joined, placed, top_weights, weights, weights_without
 from tests.laws.oracle.reading import DatedRow, Scope, is_known, read, selects
@@ -124,8 +124,8 @@ def plain(books: OracleBooks, line: OracleLine, side: OracleSide, cell: OracleCe
 def can_answer(domain: str, cell: OracleCell) -> bool:
     """Tell whether a domain has what is filtered, and the grain that is asked for."""
     has = all(LEAF_OF[key] in LEAVES[domain] for key in (*cell.filters, *cell.excluded))
-    finer = cell.time in (DATE, WEEK) and cell.place is not None  # the total of its periods can be told
-    return has and (domain == GL or not (finer or cell.asked.grain in (DATE, WEEK)))
+    finer = cell.time in FINE and cell.place is not None  # the total of its periods can be told
+    return has and (domain == GL or not (finer or cell.asked.grain in FINE))
 
 
 def is_weighed(books: OracleBooks, base: OracleBase, cell: OracleCell) -> bool:

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 
 from tests.laws.oracle.books import AXIS, LEAF_OF, LEAVES, Cuts, OracleBase, OracleBooks, OracleRow
-from tests.laws.oracle.calendar import DATE, MONTH, WEEK, YEAR, Days, OraclePeriod, Range, period_of
+from tests.laws.oracle.calendar import DATE, MONTH, YEAR, Days, OraclePeriod, Range, closing_grain, period_of
 from tests.laws.oracle.members import joined
 from tests.laws.oracle.references import OracleSide, Part
 
@@ -143,6 +143,5 @@ def is_known(books: OracleBooks, base: OracleBase, side: OracleSide, window: Ran
         return False
     last = looked_at(base, window).last
     closed = closed_day(books, source_of(books, side, base.domain, last).scenario, base.domain)
-    finest = grain if grain in (DATE, WEEK) else MONTH
     loaded = max(known.day for known in held(books, base.domain, side, scope))
-    return (closed is None or last <= closed) and period_of(last, finest, books.fiscal).first <= loaded
+    return (closed is None or last <= closed) and period_of(last, closing_grain(grain), books.fiscal).first <= loaded

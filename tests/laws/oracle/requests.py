@@ -10,16 +10,23 @@ from hypothesis import strategies as st
 
 from tests.laws.oracle.books import GL, LEAF_OF, PEOPLE, Cuts, OracleBooks
 from tests.laws.oracle.calendar import (
+    CALENDAR_WINDOWS,
     CHALF,
     CQUARTER,
     CYEAR,
     DATE,
+    FINE,
     GRAINS,
     MONTH,
     OF_CALENDAR,
+    OF_TRADING,
     QUARTER,
+    TPERIOD,
+    TQUARTER,
+    TRADING_WINDOWS,
+    TWEEK,
+    TYEAR,
     WEEK,
-    WINDOWS,
     YEAR,
     OraclePeriod,
     Range,
@@ -44,6 +51,7 @@ LONGEST = {
     CQUARTER: 3,
     CHALF: 2,
     CYEAR: 2,
+    **dict(zip(OF_TRADING, (4, 4, 3, 2), strict=True)),
 }  # periods of a range each side of a row
 MOST = 12  # periods of a breakdown
 OF_METRICS = (GL, PEOPLE)  # domains
@@ -64,6 +72,11 @@ BREAKDOWNS = (
     (CQUARTER,),
     (CYEAR,),
     ("region", CHALF),
+    (TWEEK,),
+    (TPERIOD,),
+    (TQUARTER,),
+    (TYEAR,),
+    ("tree", TPERIOD),
     ("tree", "region"),
     ("product", "period"),
     ("region", "period"),
@@ -160,7 +173,7 @@ def line_of(books: OracleBooks, key: str) -> OracleLine:
 def ranges(draw: st.DrawFn, books: OracleBooks, grain: str | None = None) -> Range:
     """Draw a range around the days that rows have."""
     beside = OF_CALENDAR if books.fiscal.starts > 1 else ()
-    grain = grain or draw(st.sampled_from((MONTH, MONTH, QUARTER, YEAR, WEEK, DATE, *beside)))
+    grain = grain or draw(st.sampled_from((MONTH, MONTH, QUARTER, YEAR, WEEK, DATE, *beside, *OF_TRADING)))
     day = draw(st.sampled_from(sorted({row.day for row in books.rows if row.day}) or [date(2020, 2, 29)]))
     held = period_of(day, grain, books.fiscal)
     before, after = draw(st.integers(0, LONGEST[grain] - 1)), draw(st.integers(0, LONGEST[grain] - 1))
@@ -168,21 +181,22 @@ def ranges(draw: st.DrawFn, books: OracleBooks, grain: str | None = None) -> Ran
 
 
 @st.composite
-def sides(draw: st.DrawFn, books: OracleBooks) -> OracleSide:
+def sides(draw: st.DrawFn, books: OracleBooks, windows: Sequence[str]) -> OracleSide:
     """Draw a scenario, perhaps its downside, perhaps blended with another, perhaps shifted."""
     parts = draw(st.lists(st.sampled_from(PARTS), min_size=1, max_size=2, unique_by=lambda part: part.scenario))
-    moves, window = st.lists(st.sampled_from(MOVES), max_size=1), st.lists(st.sampled_from(WINDOWS), max_size=1)
+    moves, window = st.lists(st.sampled_from(MOVES), max_size=1), st.lists(st.sampled_from(windows), max_size=1)
     shifts = (*draw(moves), *draw(window), *draw(moves)) if draw(st.booleans()) else ()
     blends = bool(books.scenarios[parts[0].scenario].closed) and draw(st.booleans())
     return OracleSide(tuple(parts if blends else parts[:1]), shifts)
 
 
 @st.composite
-def references(draw: st.DrawFn, books: OracleBooks) -> Reference:
+def references(draw: st.DrawFn, books: OracleBooks, windows: Sequence[str] = CALENDAR_WINDOWS) -> Reference:
     """Draw a column."""
+    side = sides(books, windows)
     if draw(st.booleans()):
-        return draw(sides(books))
-    return OracleVariance(draw(sides(books)), draw(sides(books)), draw(st.booleans()))
+        return draw(side)
+    return OracleVariance(draw(side), draw(side), draw(st.booleans()))
 
 
 def fits(books: OracleBooks, domain: str | None, keys: tuple[str, ...], asked: Range) -> bool:
@@ -190,10 +204,12 @@ def fits(books: OracleBooks, domain: str | None, keys: tuple[str, ...], asked: R
     times = [asked.grain if key == "period" else key for key in keys if key == "period" or key in GRAINS]
     if books.fiscal.starts == 1 and not set(times).isdisjoint(OF_CALENDAR):
         return False
+    if len({grain in OF_TRADING for grain in (asked.grain, *times)}) > 1:
+        return False  # T77 has windows of one calendar over periods of the other
     members = [key for key in keys if key in LEAF_OF]
     return all(
         nests(asked, grain, books.fiscal) and len(list(periods(asked, grain, books.fiscal))) <= MOST for grain in times
-    ) and (domain != PEOPLE or (set(members) <= {"region"} and not {DATE, WEEK} & {asked.grain, *times}))
+    ) and (domain != PEOPLE or (set(members) <= {"region"} and not {*FINE} & {asked.grain, *times}))
 
 
 @st.composite
@@ -205,15 +221,16 @@ def requests(
 ) -> OracleRequest:
     """Draw a request that has an answer: metrics of one of some domains, or for None a statement."""
     asked = draw(ranges(books))
-    domain = draw(st.sampled_from([GL if key == PEOPLE and asked.grain in (DATE, WEEK) else key for key in domains]))
+    domain = draw(st.sampled_from([GL if key == PEOPLE and asked.grain in FINE else key for key in domains]))
     usable = [keys for keys in breakdowns if fits(books, domain, keys, asked)]
     homes = {key: metric.domain for metrics in (books.bases, books.formulas) for key, metric in metrics.items()}
+    column = references(books, TRADING_WINDOWS if asked.grain in OF_TRADING else CALENDAR_WINDOWS)
     of_domain = [key for key, home in homes.items() if home == domain]
     return OracleRequest(
         metrics=tuple(draw(st.lists(st.sampled_from(of_domain), min_size=1, max_size=4, unique=True)))
         if domain
         else (),
-        columns=tuple(draw(st.lists(references(books), min_size=1, max_size=4, unique_by=lambda column: column.text))),
+        columns=tuple(draw(st.lists(column, min_size=1, max_size=4, unique_by=lambda known: known.text))),
         asked=asked,
         filters=draw(cuts_of(books, domain or GL, 2)) if draw(st.booleans()) else {},
         dimensions=draw(st.sampled_from(usable)),

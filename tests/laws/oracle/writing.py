@@ -21,6 +21,7 @@ from tests.laws.oracle.books import (
     OracleRow,
     OverTime,
 )
+from tests.laws.oracle.calendar import trading_table
 from tests.laws.oracle.expressions import text
 from tests.support.books import load_instance
 from tests.support.small import write_instance
@@ -57,6 +58,7 @@ def opened(books: OracleBooks, folder: Path, *, parts: int = 1) -> Door:
         bindings={name: {"target": "live.gl", "unknown_members": "extend"} for name in splits},
         scenarios=json.dumps({key: scenario(books, key) for key in books.scenarios}),
         fiscal_year=json.dumps({"starts": books.fiscal.starts, "named_by": "end" if books.fiscal.by_end else "start"}),
+        trading=trading_table(),
         profiles=profile(books),
     )
     load_instance(instance, folder / "state")

@@ -45,14 +45,14 @@ def seldom(usual: Sequence[str], unusual: Sequence[str]) -> st.SearchStrategy[st
 
 
 scenarios = seldom((*KINDS, "actual", "budget", "budget/downside"), ("budget/upside", "actual/downside", "ghost"))
-MOVES = (*[""] * 5, "@py", "@ytd", "@pp", "@ltm", "@py@ytd", "@cytd", "@nonsense")
+MOVES = (*[""] * 5, "@py", "@ytd", "@pp", "@ltm", "@py@ytd", "@cytd", "@tytd", "@nonsense")
 sides = st.builds(
     lambda name, blended, move: f"{name}{blended}{move}",
     scenarios,
     st.sampled_from((*[""] * 7, "+budget", "+forecast", "+board")),
     st.sampled_from(MOVES),
 )
-dimensions = seldom((*DIMENSIONS, AXIS, "period"), ("date", "year", "week", "calendar_year", "ghost"))
+dimensions = seldom((*DIMENSIONS, AXIS, "period"), ("date", "year", "week", "calendar_year", "trading_period", "ghost"))
 members = misspelt(
     (
         *PRODUCTS,
@@ -85,7 +85,7 @@ statements = seldom((*STATEMENTS, "pnl"), ("ghost",))
 periods = st.sampled_from(
     (
         *("2020", "2021", "2019", "2020-Q1", "2020-01", "2020-02", "2020-06", "2021-02", "2020-02-29", "2020-W09"),
-        *("CY2020", "CY2020-Q1", "H1 2020"),
+        *("CY2020", "CY2020-Q1", "H1 2020", "TY2020", "TY2020-P02"),
         *("20-1", "Q1 2020", "Feb 2020", "last_closed", "last_closed-1"),
     )
 )

@@ -13,6 +13,7 @@ from server.base.interfaces import Principal
 from server.caller.caller import Caller, Callers
 from server.caller.feeds import Feeds
 from server.caller.scripts import ScriptRunner
+from tests.laws.oracle.calendar import trading_table
 from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, ScopedBooks, ScopedRow, ScopedScenario
 from tests.laws.scoped.cutting import DIMENSIONS, axes_of, dimensions_of
 from tests.laws.scoped.profiles import GrantSpec, ProfileSpec, profile_part
@@ -86,7 +87,8 @@ def write(books: ScopedBooks, held: Sequence[ProfileSpec] | Held, folder: Path) 
             {key: scenario_part(key, books.scenarios[key]) for key in books.scenarios}
             | {"comparisons": list(books.comparisons)}
         ),
-        fiscal_year="{starts: 4}",  # calendar years stand beside fiscal ones
+        fiscal_year="{starts: 4}",  # calendar and trading years stand beside fiscal ones
+        trading=trading_table(),
         profiles=profiles_text(held),
     )
     with (instance / "instance.yaml").open("a", encoding="utf-8") as more:

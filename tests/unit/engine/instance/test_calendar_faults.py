@@ -212,3 +212,62 @@ def test_periods_of_the_other_files_are_those_of_the_table(tmp_path: Path) -> No
     found = said(tmp_path / "bad", PERIODS, NAMED + "default: {period_start: 2012-14}\n")
     assert len(found) == 1
     assert "there is no such period from 2012-01 to 2012-13" in found[0]
+
+
+TRADING = "name: Test\ncurrency: EUR\nfiscal_year: {starts: 2}\ntrading_calendar: trading.csv\n"
+GL = """
+    domain: gl
+    table: live.gl
+    time: {column: date}
+    dimensions: {account: account}
+    measures: {amount: {places: 2}}
+    metrics:
+      revenue: {measure: amount}
+      costs: {measure: amount}
+      profit: {formula: revenue - costs}
+      cash: {measure: amount, over_time: {average: {of: trading_period}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "fault"),
+    [
+        ({"trading.csv": PERIODS.replace("2012,3,", "2012,4,")}, "trading.csv:4: period 4 follows period 2"),
+        ({}, "trading.csv:1: the file is missing — instance.yaml names it as its calendar"),
+        (
+            {"instance.yaml": NAMED + "trading_calendar: calendar.csv\n", "calendar.csv": PERIODS},
+            "instance.yaml:4: calendar.csv is the calendar already — a table of other periods, or leave it out",
+        ),
+        (
+            {
+                "instance.yaml": NAMED + "trading_calendar: trading.csv\n",
+                "calendar.csv": PERIODS,
+                "trading.csv": table(date(2014, 1, 5), {2014: (4,) * 13}),
+            },
+            "no day of trading.csv, 2014-01-05 to 2015-01-03, lies inside the calendar — rows from 2012-01-01 to",
+        ),
+        (
+            {
+                "trading.csv": PERIODS,
+                "dimensions.yaml": "account: {kind: leaf}\nw: {kind: leaf, grain: trading_week}\n",
+            },
+            "dimensions.yaml:2: the calendar has no trading_weeks — number them in the column week of its table",
+        ),
+        (
+            {
+                "instance.yaml": "name: Test\ncurrency: EUR\n",
+                "dimensions.yaml": "account: {kind: leaf}\nw: {kind: leaf, grain: trading_year}\n",
+            },
+            "dimensions.yaml:2: the calendar has no trading_years — instance.yaml names no trading_calendar",
+        ),
+        (
+            {"trading.csv": PERIODS, "domains/gl.yaml": GL},
+            "closings cannot be averaged by trading_period: days outside the trading calendar have none",
+        ),
+    ],
+)
+def test_what_a_trading_calendar_cannot_be(tmp_path: Path, files: dict[str, str], fault: str) -> None:
+    instance(tmp_path, **{"instance.yaml": TRADING, **files})
+    with pytest.raises(InstanceFaults) as found:
+        read_instance(tmp_path)
+    assert any(fault in str(each) for each in found.value.faults), found.value.faults

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.instance.build.calendar import build_calendar
-from engine.instance.documents import read_table
+from engine.instance.documents import Document, read_table
 from engine.instance.schema.books import InstanceFile
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
@@ -24,13 +24,16 @@ THIRTEEN = dict.fromkeys(range(2010, 2016), (4,) * 13)
 CHANGING = {**{year: four_four_five() for year in range(2010, 2013)}, 2013: (4,) * 13, 2014: four_four_five(53)}
 
 
-def of_table(folder: Path, text: str) -> Calendar:
-    """Return the calendar of a table, which has no fault."""
-    (folder / "calendar.csv").write_text(text)
-    document = read_table(folder, "calendar.csv")
-    instance = InstanceFile.model_validate({"name": "T", "currency": "EUR", "calendar": "calendar.csv"})
-    calendar = build_calendar(document, instance, document)
-    assert document.faults == []
+def of_table(folder: Path, text: str, trading: str = "", **said: object) -> Calendar:
+    """Return the calendar of a table, perhaps with a second one, which have no fault."""
+    named = {key: f"{key}.csv" for key, rows in (("calendar", text), ("trading_calendar", trading)) if rows}
+    instance = InstanceFile.model_validate({"name": "T", "currency": "EUR", **named, **said})
+    for key, rows in (("calendar", text), ("trading_calendar", trading)):
+        (folder / f"{key}.csv").write_text(rows)
+    tables = {key: read_table(folder, file) for key, file in named.items()}
+    document = Document("instance.yaml")
+    calendar = build_calendar(document, instance, tables.get("calendar"), tables.get("trading_calendar"))
+    assert [fault for known in (document, *tables.values()) for fault in known.faults] == []
     return calendar
 
 
@@ -47,10 +50,15 @@ def every_calendar(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Calend
         "4-4-5 by week": of_table(folder, table(START, RETAIL, by_week=True)),
         "13 periods": of_table(folder, table(date(2010, 1, 3), THIRTEEN, quarters=False)),
         "12, then 13": of_table(folder, table(date(2010, 1, 6), CHANGING, by_week=True)),
+        "february, 13 periods": of_table(
+            folder, "", table(date(2010, 1, 3), THIRTEEN, quarters=False), fiscal_year={"starts": 2}
+        ),
+        "4-4-5, 12 then 13": of_table(folder, table(START, RETAIL), table(date(2010, 1, 6), CHANGING, by_week=True)),
     }
 
 
-NAMES = ("year", "march", "july", "october by start", "4-4-5", "4-4-5 by week", "13 periods", "12, then 13")
+TWO = ("february, 13 periods", "4-4-5, 12 then 13")
+NAMES = ("year", "march", "july", "october by start", "4-4-5", "4-4-5 by week", "13 periods", "12, then 13", *TWO)
 names = st.sampled_from(NAMES)
 days = st.dates(date(2010, 1, 10), date(2014, 12, 20)) | st.sampled_from(
     [date(2012, 2, 28), date(2012, 2, 29), date(2012, 3, 1), date(2012, 12, 31), date(2010, 1, 10)]
@@ -81,7 +89,8 @@ def test_periods_of_a_grain_tile_the_calendar(name: str, calendars: dict[str, Ca
             assert last is None or period.first == last.last + timedelta(days=1)
             last = period
         assert last is not None
-        assert last.last >= calendar.days.last
+        table = calendar.grains[grain].days or calendar.days
+        assert last.last >= min(calendar.days.last, table.last)
 
 
 @given(name=names, day=days, grain=grains)
@@ -110,7 +119,7 @@ def test_a_code_is_read_as_the_period_that_writes_it(name: str, calendars: dict[
 @given(name=names, day=days)
 def test_periods_of_a_year_and_of_a_quarter_tile_it(calendars: dict[str, Calendar], name: str, day: date) -> None:
     calendar = calendars[name]
-    for outer in (Grain.YEAR, Grain.QUARTER):
+    for outer in (Grain.YEAR, Grain.QUARTER, Grain.TRADING_YEAR, Grain.TRADING_PERIOD):
         whole = calendar.at(day, outer)
         if whole is None:
             assert outer not in calendar.grains
