@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.model.calendar.periods import GRAINS, Counterpart, Grain, GrainRules, LabelDetail, month_span, month_words
+from engine.model.calendar.labels import LabelDetail, month_words
+from engine.model.calendar.periods import GRAINS, Counterpart, Grain, GrainRules, month_span
 
 
 @dataclass(frozen=True, slots=True)

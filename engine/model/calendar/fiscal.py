@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.families import CALENDAR_RULES
+from engine.model.calendar.labels import LabelDetail, month_words
 from engine.model.calendar.periods import (
     DAYS,
     GRAINS,
@@ -13,11 +14,9 @@ from engine.model.calendar.periods import (
     Counterpart,
     Grain,
     GrainRules,
-    LabelDetail,
     Period,
     Span,
     month_span,
-    month_words,
 )
 from engine.model.errors import BadPeriod
 

@@ -7,6 +7,7 @@ from datetime import date
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.families import CALENDAR_RULES
+from engine.model.calendar.labels import LabelDetail
 from engine.model.calendar.periods import (
     DAYS,
     GRAINS,
@@ -14,7 +15,6 @@ from engine.model.calendar.periods import (
     Counterpart,
     Grain,
     GrainRules,
-    LabelDetail,
     Span,
 )
 

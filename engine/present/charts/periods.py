@@ -7,7 +7,8 @@ TY2026-P01 and TY2026. All codes of one axis have one grain.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from engine.model.calendar.periods import GRAINS, MONTHS, Grain
+from engine.model.calendar.labels import MONTHS
+from engine.model.calendar.periods import GRAINS, Grain
 
 Label = str | list[str]
 FIRST_YEAR, LAST_YEAR, MOST_YEARS = 1950, 2100, 40
