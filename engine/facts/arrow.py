@@ -8,6 +8,7 @@ from operator import and_, or_
 import polars as pl
 
 from engine.facts.expressions import (
+    aggregated,
     at_span,
     capped,
     code_type,
@@ -18,8 +19,18 @@ from engine.facts.expressions import (
     limited,
 )
 from engine.facts.files import MappedFiles
-from engine.facts.manifest import UNDATED, Manifest, Partition, Rollup, refuse_other_places, spans_of
-from engine.facts.rollups import INT64_LIMIT, answering, needed, without_undeclared
+from engine.facts.manifest import (
+    UNDATED,
+    Manifest,
+    Partition,
+    Rollup,
+    TouchedPart,
+    is_whole,
+    magnitude_of,
+    refuse_other_places,
+    spans_of,
+)
+from engine.facts.rollups import answering, needed, without_undeclared
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.fact_store import (
@@ -28,15 +39,12 @@ from engine.model.fact_store import (
     ROWS,
     SPAN,
     VALUE,
-    Aggregate,
-    AggregateFunction,
     DistinctSlice,
     LastKnownSlice,
     Presence,
     Question,
     RowSlice,
     Slice,
-    SumTooLarge,
     answer,
     in_range,
 )
@@ -50,7 +58,6 @@ from engine.model.stopping import Stop, watched
 # small results are concatenated. If a rollup of a partition can answer, it is summed instead of the rows.
 
 
-INT128_LIMIT = 2**127
 PART = "part"  # column of a frame of several partitions: the position of the partition
 JOINED_ROWS = 50_000  # of a partition or rollup that is read together with others
 MOST_JOINED = 16  # frames of several partitions that are kept
@@ -98,40 +105,26 @@ class ArrowFacts:
 
     def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
         """Return one row per span and key group; see FactStore."""
-        touched = [(part, spans) for part in self.held(asked, within) if (spans := spans_of(part, asked.spans))]
-        aggregates = [
-            self.aggregated(asked, aggregate, [part for part, _ in touched]) for aggregate in asked.aggregates
-        ]
+        return self.sums_of(self.touched(asked.domain, asked.scenario, asked.spans, within), asked, within)
+
+    def sums_of(self, touched: Sequence[TouchedPart], asked: Slice, within: Cell) -> pl.LazyFrame:
+        """Return what some partitions contribute to sums; see FactStore."""
+        parts = [part for part, _ in touched]
+        aggregates = [aggregated(known, magnitude_of(parts, known)) for known in asked.aggregates]
         predicate, dimensions = self.predicate(within), needed(asked, within)
         together: dict[tuple[str, ...], list[tuple[Partition, Rollup | None, int]]] = {}
-        parts = []
+        frames = []
         for part, spans in touched:
-            takes_all = len(spans) == 1 and spans[0][2]
-            rollup = answering(part, dimensions) if takes_all and dimensions is not None else None
-            if takes_all and (rollup or part).rows <= JOINED_ROWS:
+            rollup = answering(part, dimensions) if is_whole(spans) and dimensions is not None else None
+            if is_whole(spans) and (rollup or part).rows <= JOINED_ROWS:
                 together.setdefault(rollup.dimensions if rollup else (), []).append((part, rollup, spans[0][0]))
             else:
                 source = self.source(asked.domain, part, rollup)
-                parts.append(self.summed(source, spans, asked, aggregates, predicate))
-        parts += [self.summed_together(found, asked, aggregates, predicate, within) for found in together.values()]
-        if not parts:
+                frames.append(self.summed(source, spans, asked, aggregates, predicate))
+        frames += [self.summed_together(found, asked, aggregates, predicate, within) for found in together.values()]
+        if not frames:
             return self.nothing(asked)
-        return pl.concat(parts).select(SPAN, *asked.keys, *columns_of(asked), ROWS)
-
-    def aggregated(self, asked: Slice, aggregate: Aggregate, touched: Sequence[Partition]) -> pl.Expr:
-        """Return the expression of one aggregate: Int128 if the sum could exceed 63 bits, else Int64.
-
-        Raises SumTooLarge if the sum could exceed 128 bits.
-        """
-        amounts = pl.col(aggregate.measure)
-        if aggregate.how is AggregateFunction.MIN:
-            return amounts.min().alias(aggregate.column)
-        if aggregate.how is AggregateFunction.MAX:
-            return amounts.max().alias(aggregate.column)
-        magnitude = sum(part.magnitudes[aggregate.measure] for part in touched)
-        if magnitude >= INT128_LIMIT:
-            raise SumTooLarge(f"sums of {asked.domain} could pass 128 bits")
-        return (amounts if magnitude < INT64_LIMIT else amounts.cast(pl.Int128)).sum()
+        return pl.concat(frames).select(SPAN, *asked.keys, *columns_of(asked), ROWS)
 
     def source(self, domain: str, part: Partition, rollup: Rollup | None) -> Source:
         """Return a rollup of a partition, else its rows."""
@@ -211,7 +204,7 @@ class ArrowFacts:
 
     def nothing(self, asked: Slice) -> pl.LazyFrame:
         """Return an empty frame with the columns and types of the sums of a slice."""
-        keys = {key: self._types.get(key, pl.UInt8) for key in asked.keys}
+        keys = {key: self.code_type(key) for key in asked.keys}
         return pl.LazyFrame(
             schema={SPAN: pl.UInt32, **keys, **dict.fromkeys(columns_of(asked), pl.Int64), ROWS: pl.Int64}
         )
@@ -245,12 +238,16 @@ class ArrowFacts:
 
     def typed(self, leaves: pl.DataFrame) -> pl.LazyFrame:
         """Return combinations of leaf codes with the types of their dimensions."""
-        return leaves.lazy().cast({leaf: self._types.get(leaf, pl.UInt8) for leaf in leaves.columns})
+        return leaves.lazy().cast({leaf: self.code_type(leaf) for leaf in leaves.columns})
+
+    def code_type(self, dimension: str) -> type[pl.DataType]:
+        """Return the type of the codes of a dimension."""
+        return self._types.get(dimension, pl.UInt8)
 
     def row_type(self, domain: str, column: str) -> type[pl.DataType]:
         """Return the type of a column in a frame of rows."""
         if column in self._domains[domain].dimensions:
-            return self._types.get(column, pl.UInt8)
+            return self.code_type(column)
         if column in self._domains[domain].measures:
             return pl.Int64
         return pl.Date if column == DATE else pl.String
@@ -319,8 +316,12 @@ class ArrowFacts:
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
         """Return the codes of a leaf dimension that occur in the rows; a rollup knows them as well."""
+        return self.codes_of(self.partitions(domain, scenario), domain, dimension, within)
+
+    def codes_of(self, parts: Sequence[Partition], domain: str, dimension: str, within: Cell) -> frozenset[int]:
+        """Return the codes of a leaf dimension that occur in the rows of some partitions."""
         predicate, dimensions = self.predicate(within), within.dimensions | {dimension}
-        frames = (self.inside(domain, part, predicate, dimensions) for part in self.partitions(domain, scenario))
+        frames = (self.inside(domain, part, predicate, dimensions) for part in parts)
         found = (frame.select(pl.col(dimension).unique()).collect()[dimension] for frame in frames)
         return frozenset(code for codes in watched(found) for code in watched(codes))
 
@@ -357,9 +358,10 @@ class ArrowFacts:
         """Return the number of rows of a partition that a filter keeps."""
         return int(self.inside(domain, part, predicate).select(pl.len()).collect().item())
 
-    def held(self, asked: Slice, within: Cell) -> Sequence[Partition]:
-        """Return the partitions of a scenario that can have rows inside a cell."""
-        return () if within.is_nothing else self.partitions(asked.domain, asked.scenario)
+    def touched(self, domain: str, scenario: str, spans: Sequence[Span], within: Cell) -> list[TouchedPart]:
+        """Return the partitions that have rows in some spans, none for a cell without leaves."""
+        parts = () if within.is_nothing else self.partitions(domain, scenario)
+        return [(part, found) for part in parts if (found := spans_of(part, spans))]
 
     def frame(self, domain: str, partition: Partition, file: str = "") -> pl.DataFrame:
         """Map a partition or one of its rollups. Widens codes to the current type of their dimension."""

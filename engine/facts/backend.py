@@ -1,6 +1,6 @@
 """The Arrow backend of the books: one pinned version of facts, members and loads."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 
@@ -8,16 +8,20 @@ import polars as pl
 
 from engine.facts.arrow import ArrowFacts
 from engine.facts.files import MappedFiles
-from engine.facts.manifest import Partition, Pin, current_version, pin_current
+from engine.facts.manifest import Manifest, Partition, Pin, current_version, pin_current
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactLoad, FactStore
+
+FactsOf = Callable[[MappedFiles, Manifest, Mapping[str, Domain]], FactStore]
 
 
 class ArrowVersions:
     """The versions of the books in a folder. Implements Versions."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, facts: FactsOf = ArrowFacts) -> None:
+        """`facts` answers from the files of a version, or from wherever its manifest says that the rows are."""
         self._root = root
+        self._facts = facts
         self._files = MappedFiles(root)
 
     def current(self) -> int:
@@ -28,18 +32,18 @@ class ArrowVersions:
         """Open the current version. Raises NewerFormat if a newer release of Tieout wrote it."""
         pin = pin_current(self._root)
         self._files.keep(frozenset(pin.manifest.files()))
-        return ArrowBackend(self._root, pin, domains, self._files)
+        return ArrowBackend(self._root, pin, self._facts(self._files, pin.manifest, domains))
 
 
 class ArrowBackend:
     """One version of the books in a folder, held open. Implements Backend."""
 
-    def __init__(self, root: Path, pin: Pin, domains: Mapping[str, Domain], files: MappedFiles) -> None:
+    def __init__(self, root: Path, pin: Pin, facts: FactStore) -> None:
         self._root = root
         self._pin = pin
         self._manifest = pin.manifest
         self.version: int = pin.manifest.version
-        self.facts: FactStore = ArrowFacts(files, pin.manifest, domains)
+        self.facts: FactStore = facts
 
     @property
     def files(self) -> Sequence[Path]:

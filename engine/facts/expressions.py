@@ -7,7 +7,17 @@ from functools import cache
 import polars as pl
 
 from engine.model.calendar.periods import Span
-from engine.model.fact_store import ROWS, SPAN, Slice, refuse_too_many_groups
+from engine.model.fact_store import (
+    ROWS,
+    SPAN,
+    Aggregate,
+    AggregateFunction,
+    Slice,
+    SumTooLarge,
+    refuse_too_many_groups,
+)
+
+INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
 
 
 def code_type(count: int) -> type[pl.DataType]:
@@ -18,6 +28,21 @@ def code_type(count: int) -> type[pl.DataType]:
 def columns_of(asked: Slice) -> tuple[str, ...]:
     """Return the column names of the aggregates of a slice."""
     return tuple(aggregate.column for aggregate in asked.aggregates)
+
+
+def aggregated(aggregate: Aggregate, magnitude: int) -> pl.Expr:
+    """Return the expression of an aggregate: Int128 if the sum could exceed 63 bits, else Int64.
+
+    Raises SumTooLarge if the sum could exceed 128 bits.
+    """
+    amounts = pl.col(aggregate.measure)
+    if aggregate.how is AggregateFunction.MIN:
+        return amounts.min().alias(aggregate.column)
+    if aggregate.how is AggregateFunction.MAX:
+        return amounts.max().alias(aggregate.column)
+    if magnitude >= INT128_LIMIT:
+        raise SumTooLarge(f"sums of {aggregate.measure} could pass 128 bits")
+    return (amounts if magnitude < INT64_LIMIT else amounts.cast(pl.Int128)).sum()
 
 
 def counted_facts(*, in_sums: bool) -> pl.Expr:

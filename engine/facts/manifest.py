@@ -15,6 +15,7 @@ from typing import Any
 from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
+from engine.model.fact_store import Aggregate, AggregateFunction
 from engine.model.stopping import watched
 
 # Layout of the store:
@@ -266,6 +267,19 @@ def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bo
         elif overlap is not None and any(overlap.holds(day) for day in days):
             found.append((position, overlap, False))
     return found
+
+
+TouchedPart = tuple[Partition, list[tuple[int, Span, bool]]]  # its spans, as spans_of returns them
+
+
+def is_whole(spans: Sequence[tuple[int, Span, bool]]) -> bool:
+    """Tell whether a partition lies wholly in one span."""
+    return len(spans) == 1 and spans[0][2]
+
+
+def magnitude_of(parts: Sequence[Partition], known: Aggregate) -> int:
+    """Return an upper bound of what any amounts of some partitions add up to; 0 if they are not added up."""
+    return sum(part.magnitudes[known.measure] for part in parts) if known.how is AggregateFunction.SUM else 0
 
 
 def refuse_other_places(domain: Domain, partition: Partition) -> None:

@@ -10,12 +10,11 @@ from itertools import combinations
 
 import polars as pl
 
+from engine.facts.expressions import INT64_LIMIT
 from engine.facts.manifest import UNDATED, Partition, Rollup
 from engine.model.catalogue import Domain
 from engine.model.fact_store import ROWS, AggregateFunction, Slice
 from engine.model.scope import Cell
-
-INT64_LIMIT = 2**63
 
 
 def can_be_built(part: Partition, dimensions: Sequence[str], rows: pl.DataFrame) -> bool:

@@ -59,7 +59,8 @@ class SqlDialect:
     text: str = "'{}'"
     day: str = "date '{}'"
     whole: str = "cast({} as bigint)"
-    wide: str  # an amount that is summed past 63 bits; its sum is exact below 10^38
+    wide: str  # an amount that is summed past 63 bits
+    widest: int = 10**38  # such sums are exact below it
     as_text: str = "cast({} as varchar)"  # of a sum past 63 bits, which Arrow has no integer for
     month: str = "date_trunc('month', {})"
     schema: str = "current_schema()"  # of a table that is named without one
@@ -111,6 +112,8 @@ DUCKDB = SqlDialect(
     },
     escapes={"'": "''"},
     wide="cast({} as hugeint)",
+    widest=2**127,
+    parameter="${}",
     listed=bound_in_duckdb,
 )
 POSTGRESQL = SqlDialect(
@@ -125,6 +128,7 @@ POSTGRESQL = SqlDialect(
     escapes={"'": "''", "\\": "\\\\"},
     text="E'{}'",  # a backslash is one whatever standard_conforming_strings says
     wide="cast({} as numeric)",
+    widest=2**127,  # past which figures have no type
     parameter="${}",
     listed=bound_in_postgresql,
 )

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
-from typing import Final, TypeVar
+from threading import Lock
+from typing import Any, Final, TypeVar
 
 import psycopg
 import pyarrow as pa
@@ -94,6 +95,8 @@ class PostgresWarehouse(Warehouse):
         super().__init__(timeout, sessions)
         self._uri = uri
         self._writes = writes
+        self._copies = Lock()  # one connection of ADBC copies the rows of one partition after another
+        self._copier: Any = None
 
     def put(self, table: WarehouseTable, part: int, batches: Iterable[pa.RecordBatch]) -> None:
         """Write the rows of a partition in one transaction; see Warehouse."""
@@ -103,13 +106,28 @@ class PostgresWarehouse(Warehouse):
         name = self.dialect.name_of
         *schema, relation = table.name
         try:
-            with dbapi.connect(self._parameters()) as connection, connection.cursor() as cursor:
-                cursor.execute(f"delete from {name(*table.name)} where {name(PART)} = {part}")
-                for batch in batches:
-                    cursor.adbc_ingest(relation, batch, mode="append", db_schema_name=schema[0] if schema else None)
-                connection.commit()
+            with self._copies, ExitStack() as failed:
+                failed.callback(self._end_copies)
+                self._copier = self._copier or dbapi.connect(self._parameters())
+                with self._copier.cursor() as cursor:
+                    cursor.execute(f"delete from {name(*table.name)} where {name(PART)} = {part}")
+                    for batch in batches:
+                        cursor.adbc_ingest(relation, batch, mode="append", db_schema_name=schema[0] if schema else None)
+                self._copier.commit()
+                failed.pop_all()
         except DriverError as fault:
             raise refusal(getattr(fault, "sqlstate", None) or "", str(fault)) from None
+
+    def close(self) -> None:
+        """Close every session."""
+        super().close()
+        with self._copies:
+            self._end_copies()
+
+    def _end_copies(self) -> None:
+        copier, self._copier = self._copier, None
+        if copier is not None:
+            copier.close()
 
     def _create(self, table: WarehouseTable) -> None:
         """Create a table with an index of its parts, or add what it lacks."""

@@ -5,6 +5,7 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.support.issuing import Issuer, issuing
 from tests.support.postgres import SeparateServer, postgres, schema_of, separate_server
 from tests.support.serving import McpBooks, Server, connected, serving
 from tests.support.small import write_instance
+from tests.support.warehousing import SHARED, StoresInWarehouses
 
 Lines = Callable[[], list[str]]
 LOGGED_KEY = "k3y-of-the-developer-0123456789abcdef"
@@ -118,6 +120,15 @@ def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URI of an embedded PostgreSQL."""
     with postgres(tmp_path_factory.mktemp("pg")) as uri:
         yield uri
+
+
+@pytest.fixture(scope="session")
+def stores_in_warehouses(embedded_server: str) -> Iterator[None]:
+    """Let tests put facts into engines."""
+    with closing(StoresInWarehouses(embedded_server)) as shared:
+        SHARED.append(shared)
+        yield
+        SHARED.clear()
 
 
 @pytest.fixture(scope="session")

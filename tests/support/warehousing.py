@@ -1,14 +1,28 @@
 """Warehouses of tests: DuckDB in memory and real PostgreSQL, each with one login to load and one to read."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
 from secrets import token_hex
 
+import polars as pl
+
+from engine.facts.backend import ArrowVersions
+from engine.facts.files import MappedFiles
+from engine.facts.manifest import Manifest, Partition, TouchedPart
+from engine.model.catalogue import Domain
+from engine.model.scope import Cell
 from server.warehouses.duckdb import DuckDbWarehouse
+from server.warehouses.facts import WarehouseFacts
+from server.warehouses.parts import WarehouseParts
 from server.warehouses.postgresql import PostgresWarehouse
+from server.warehouses.statements import StatementText
+from server.warehouses.tables import declared_kinds
 from server.warehouses.warehouse import Warehouse
 from tests.support.postgres import schema_of
+from tests.support.statements import LockedText
 
 ENGINES = ("duckdb", "postgresql")
 
@@ -34,3 +48,61 @@ def warehouses(engine: str, postgres_uri: str, **limits: float) -> Iterator[Ware
         opened.enter_context(closing(loader))
         opened.enter_context(closing(reader))
         yield Warehouses(loader, reader)
+
+
+class LockedFacts(WarehouseFacts):
+    """Facts in a warehouse whose statements are held to the lock of house.md: the parts, and the cell, everywhere."""
+
+    def _text(self, domain: str, touched: Sequence[TouchedPart], within: Cell, keys: Collection[str]) -> StatementText:
+        super()._text(domain, touched, within, keys)
+        assert len({part.scenario for part, _ in touched}) == 1
+        text = LockedText(self._warehouse.dialect, self._tables[domain], within)
+        text.parts = frozenset(part.number for part, _ in touched)
+        return text
+
+
+class StoresInWarehouses:
+    """The facts of versions in warehouses, put there from the files of a store: one warehouse for equal tables."""
+
+    def __init__(self, postgres_uri: str) -> None:
+        self._uri = postgres_uri
+        self._opened = ExitStack()
+        self._made: dict[tuple[object, ...], Warehouses] = {}
+        self._numbers = count(1)
+
+    def close(self) -> None:
+        """Close every warehouse."""
+        self._opened.close()
+
+    def facts(self, engine: str, root: Path, manifest: Manifest, domains: Mapping[str, Domain]) -> WarehouseFacts:
+        """Return the facts of a version, whose rows are in an engine only. Rollups stay files."""
+        kinds = tuple(
+            (key, *sorted((name, kind.name) for name, kind in declared_kinds(domain).items()))
+            for key, domain in sorted(domains.items())
+        )
+        made = self._made.get((engine, kinds))
+        if made is None:
+            made = self._made[engine, kinds] = self._opened.enter_context(warehouses(engine, self._uri))
+        parts = WarehouseParts(made.loader)
+        placed: dict[str, tuple[Partition, ...]] = {}
+        for domain, partitions in manifest.facts.items():
+            numbers = [next(self._numbers) for _ in partitions]
+            for number, part in zip(numbers, partitions, strict=True):
+                parts.put(domain, number, pl.read_ipc(root / part.file))
+            moved = (replace(part, number=at, file="") for at, part in zip(numbers, partitions, strict=True))
+            placed[domain] = tuple(moved)
+        return LockedFacts(MappedFiles(root), replace(manifest, facts=placed), domains, warehouse=made.reader)
+
+
+SHARED: list[StoresInWarehouses] = []  # that of this process, opened by the fixture `stores_in_warehouses`
+
+
+def facts_in_engine(engine: str) -> Callable[[Path, Manifest, Mapping[str, Domain]], WarehouseFacts]:
+    """Return what puts the facts of a version into an engine."""
+    return lambda root, manifest, domains: SHARED[0].facts(engine, root, manifest, domains)
+
+
+def versions_in_engine(engine: str) -> Callable[[Path], ArrowVersions]:
+    """Return what opens versions of the books whose facts are put into an engine as they are opened."""
+    put = facts_in_engine(engine)
+    return lambda root: ArrowVersions(root, lambda _, manifest, domains: put(root, manifest, domains))

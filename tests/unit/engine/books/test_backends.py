@@ -1,18 +1,15 @@
 """Backends: the books answer alike whichever store is handed to them."""
 
-from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 from engine.books.books import Shelf
 from engine.door import EVERYONE, Door, open_books
-from engine.facts.backend import ArrowBackend, ArrowVersions
-from engine.facts.files import MappedFiles
-from engine.facts.manifest import pin_current
 from engine.instance.read import read_instance
-from engine.model.catalogue import Domain
 from tests.support.books import load_instance
-from tests.support.duckdb_facts import DuckFacts
 from tests.support.small import write_instance
+from tests.support.warehousing import ENGINES, versions_in_engine
 
 FACTS = """
     date        scenario  account  centre  amount
@@ -37,39 +34,26 @@ GL = """
 """
 
 
-class DuckVersions(ArrowVersions):
-    """The versions of the books in a folder, with their facts in DuckDB."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        self.folder = root
-
-    def open(self, domains: Mapping[str, Domain]) -> ArrowBackend:
-        """Open the current version."""
-        pin = pin_current(self.folder)
-        backend = ArrowBackend(self.folder, pin, domains, MappedFiles(self.folder))
-        backend.facts = DuckFacts(self.folder, pin.manifest, domains)
-        return backend
-
-
-def test_books_on_duckdb_answer_as_books_on_arrow_files(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("stores_in_warehouses")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_books_in_a_warehouse_answer_as_books_on_arrow_files(tmp_path: Path, engine: str) -> None:
     dimensions = "account: {kind: leaf}\ncentre: {kind: leaf}\n"
     folder = write_instance(tmp_path / "small", facts={"gl": FACTS}, domains={"gl": GL}, dimensions=dimensions)
     load_instance(folder, tmp_path / "state")
-    shelf = Shelf(read_instance(folder).catalogue, tmp_path / "state" / "store", DuckVersions)
-    duck, arrow = Door(shelf, EVERYONE), open_books(folder, state=tmp_path / "state")
+    shelf = Shelf(read_instance(folder).catalogue, tmp_path / "state" / "store", versions_in_engine(engine))
+    away, arrow = Door(shelf, EVERYONE), open_books(folder, state=tmp_path / "state")
     scenarios = {"Actual": "actual", "Budget": "budget", "V": "var(actual,budget)"}
     for by in ((), ("account",), ("centre", "account")):
         asked = {"period": "2024", "scenarios": scenarios, "dimensions": by}
         metrics = ("revenue", "lines", "largest", "centres", "close", "known")
-        found, expected = (door.metric(*metrics, **asked) for door in (duck, arrow))
+        found, expected = (door.metric(*metrics, **asked) for door in (away, arrow))
         assert found.frame.equals(expected.frame)
         assert found.freshness == expected.freshness
     for limit in (1, 3, 10):
         for filters in ({}, {"metric": "known"}, {"metric": "centres"}):
             found, expected = (
                 door.rows("gl", scenario="actual", period="2024", limit=limit, filters=filters)
-                for door in (duck, arrow)
+                for door in (away, arrow)
             )
             assert (found.rows, found.truncated) == (expected.rows, expected.truncated)
             assert found.contribution_total == expected.contribution_total

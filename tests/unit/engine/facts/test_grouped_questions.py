@@ -47,6 +47,7 @@ from tests.unit.engine.facts.test_store import (
     publish,
 )
 
+pytestmark = pytest.mark.usefixtures("stores_in_warehouses")
 HALVES = (*SPANS[:2], Span(date(2021, 2, 20), date(2021, 2, 28)), Span(date(2021, 3, 1), date(2021, 4, 9)))
 MONTHS = (1, 2, 2, 4)  # the numbers of their periods
 WINDOWS = ((0,), (0, 1), (1, 2), (0, 1, 2, 3), ())
@@ -189,8 +190,8 @@ def test_questions_asked_together_are_answered_in_order_and_a_stop_ends_them(tmp
     for found, frame in zip(grouped, alone, strict=True):
         assert found.sort(found.columns).equals(frame.collect().sort(found.columns))
     assert rows.equals(store.rows(ROW_SLICE, EVERYTHING).collect())
-    assert looks >= 2  # before the first and after the last
-    for at in range(looks):
+    assert looks > len(questions)
+    for at in range(len(questions) + 1):  # a store that waits for an engine looks more often
         with pytest.raises(InterruptedError):
             store.collect(questions, stop_after(at))
     assert store.collect([], never) == []

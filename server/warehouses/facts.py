@@ -1,0 +1,349 @@
+"""The facts of one version in a warehouse: what files of this machine answer is read there, the rest is asked for.
+
+The manifest decides which partitions a question touches, as it does for the Arrow store. Rollups stay on this machine.
+Partitions that they do not answer are parts of the warehouse, and the statements of a report are sent together.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import polars as pl
+import pyarrow as pa
+
+from engine.facts.arrow import ArrowFacts
+from engine.facts.backend import FactsOf
+from engine.facts.expressions import INT64_LIMIT
+from engine.facts.files import MappedFiles
+from engine.facts.manifest import (
+    Manifest,
+    Partition,
+    TouchedPart,
+    is_whole,
+    magnitude_of,
+    refuse_other_places,
+)
+from engine.facts.rollups import answering, needed
+from engine.model.calendar.periods import Span
+from engine.model.catalogue import Domain
+from engine.model.errors import Unavailable
+from engine.model.fact_store import (
+    DATE,
+    PERIOD,
+    ROWS,
+    SPAN,
+    VALUE,
+    Aggregate,
+    DistinctSlice,
+    LastKnownSlice,
+    Presence,
+    Question,
+    RowSlice,
+    Slice,
+    SumTooLarge,
+    refuse_too_many_groups,
+)
+from engine.model.members.member_sets import NULL_CODE
+from engine.model.scope import Cell
+from engine.model.stopping import CURRENT, Stop
+from server.base.interfaces import StoreDown
+from server.warehouses.statements import PartSpans, StatementText
+from server.warehouses.tables import declared_kinds, warehouse_table
+from server.warehouses.warehouse import SqlStatement, Warehouse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerPlan:
+    """How a question is answered: what this machine knows, the statement for the rest, and the columns of both."""
+
+    domain: str
+    schema: pl.Schema
+    here: pl.LazyFrame | None = None
+    statement: SqlStatement | None = None
+    most: int | None = None  # rows that the statement may find
+
+    def frame(self, found: pa.Table | None) -> pl.LazyFrame:
+        """Return the answer. Raises BadArguments beyond `most` rows."""
+        frames = [] if self.here is None else [self.here.cast(self.schema)]
+        if found is not None:
+            if self.most is not None:
+                refuse_too_many_groups(found.num_rows, self.most)
+            frames.append(typed(found, self.schema).lazy())
+        return pl.concat(frames) if frames else pl.LazyFrame(schema=self.schema)
+
+
+def typed(found: pa.Table, schema: pl.Schema) -> pl.DataFrame:
+    """Return the rows of a statement with the names and types of an answer, by position."""
+    frame = pl.DataFrame(found.rename_columns([str(place) for place in range(len(schema))]))
+    frame.columns = list(schema)
+    return frame.cast(schema)
+
+
+class WarehouseFacts:
+    """The facts of one version. Implements FactStore."""
+
+    def __init__(
+        self,
+        files: MappedFiles,
+        manifest: Manifest,
+        domains: Mapping[str, Domain],
+        *,
+        warehouse: Warehouse,
+        schema: str | None = None,
+    ) -> None:
+        """`schema` holds the tables, if it is not the one that the login finds by itself."""
+        self._here = ArrowFacts(files, manifest, domains)
+        self._domains = domains
+        self._warehouse = warehouse
+        self._tables = {key: warehouse_table(key, declared_kinds(known), schema) for key, known in domains.items()}
+
+    def collect(self, questions: Sequence[Question], stop: Stop) -> list[pl.DataFrame]:
+        """Return the answers to all questions; their statements are sent together. See FactStore."""
+        stop()
+        plans = [self._plan(question) for question in questions]
+        found = iter(self._read([plan for plan in plans if plan.statement], stop))
+        frames = []
+        for question, plan in zip(questions, plans, strict=True):
+            stop()
+            frame = plan.frame(next(found) if plan.statement else None)
+            frames.append(question.then(frame).collect(engine="in-memory"))
+        stop()
+        return frames
+
+    def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
+        """Return one row or more per span and key group; see FactStore."""
+        return self._answered(self._sums(asked, within))
+
+    def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
+        """Return up to `limit` rows; see FactStore."""
+        return self._answered(self._rows(asked, within))
+
+    def last_known(self, asked: LastKnownSlice, within: Cell) -> pl.LazyFrame:
+        """Return one row per window, period and key group; see FactStore."""
+        return self._answered(self._last_known(asked, within))
+
+    def distinct(self, asked: DistinctSlice, within: Cell) -> pl.LazyFrame:
+        """Return one row per span, key group and code of the counted dimension; see FactStore."""
+        return self._answered(self._distinct(asked, within))
+
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+        """Return the days that have rows; the manifest knows them for a cell that contains every row."""
+        parts = self._here.partitions(domain, scenario)
+        if within.is_everything or within.is_nothing or all(part.file for part in parts):
+            return Presence((), 0) if within.is_nothing else self._here.presence(domain, scenario, within)
+        plan = self._ask(domain, within, parts, pl.Schema({DATE: pl.Date, ROWS: pl.Int64}), StatementText.days)
+        counts = dict(self._answered(plan).collect().iter_rows())
+        undated = counts.pop(None, 0)
+        return Presence(tuple(sorted(counts)), undated)
+
+    def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
+        """Return the codes of a leaf dimension that occur in the rows; see FactStore."""
+        if within.is_nothing:
+            return frozenset()
+        dimensions = within.dimensions | {dimension}
+        parts = self._here.partitions(domain, scenario)
+        here = [part for part in parts if part.file or answering(part, dimensions)]
+        away = [part for part in parts if part not in here]
+        found = self._here.codes_of(here, domain, dimension, within)
+        if not away:
+            return found
+        schema = pl.Schema({dimension: self._here.code_type(dimension)})
+        plan = self._ask(domain, within, away, schema, lambda text, held: text.codes(held, dimension))
+        return found | frozenset(self._answered(plan).collect()[dimension])
+
+    def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
+        """Return the leaf dimensions for which some row has no member; the manifest knows those of each partition."""
+        parts = [part for part in self._here.partitions(domain, scenario) if part.unassigned is None or part.unassigned]
+        keys = [key for key in dimensions if any(part.unassigned is None or key in part.unassigned for part in parts)]
+        if within.is_nothing or not keys:
+            return frozenset()
+        if all(part.file or (within.is_everything and part.unassigned is not None) for part in parts):
+            return self._here.unassigned(domain, scenario, dimensions, within)
+        schema = pl.Schema({key: self._here.code_type(key) for key in keys})
+        plan = self._ask(domain, within, parts, schema, lambda text, held: text.least(held, keys))
+        least = self._answered(plan).collect().row(0, named=True)
+        return frozenset(key for key, code in least.items() if code == NULL_CODE)
+
+    def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
+        """Tell whether any row comes from a load."""
+        parts = [part for part in self._here.partitions(domain, scenario) if part.load == load and part.rows]
+        if within.is_everything or within.is_nothing or not parts:
+            return bool(parts) and within.is_everything
+        if all(part.file for part in parts):
+            return self._here.brought_by(domain, scenario, load, within)
+        plan = self._ask(domain, within, parts, pl.Schema({ROWS: pl.Int64}), StatementText.any_row)
+        return not self._answered(plan).collect().is_empty()
+
+    # Plans of answers.
+
+    def _plan(self, question: Question) -> AnswerPlan:
+        match question.asked:
+            case Slice() as asked:
+                return self._sums(asked, question.within)
+            case RowSlice() as asked:
+                return self._rows(asked, question.within)
+            case LastKnownSlice() as asked:
+                return self._last_known(asked, question.within)
+            case DistinctSlice() as asked:
+                return self._distinct(asked, question.within)
+
+    def _sums(self, asked: Slice, within: Cell) -> AnswerPlan:
+        touched = self._here.touched(asked.domain, asked.scenario, asked.spans, within)
+        wide = wide_sums(asked.aggregates, touched, self._warehouse.dialect.widest)
+        schema = self._schema([SPAN], asked.keys, {}, amounts(asked.aggregates, wide))
+        here, away = split(touched, needed(asked, within))
+        return AnswerPlan(
+            domain=asked.domain,
+            schema=schema,
+            here=self._here.sums_of(here, asked, within) if here else None,
+            statement=self._text(asked.domain, away, within, [*asked.keys]).sums(
+                touched_of(away, asked.spans), asked.keys, asked.aggregates, wide
+            )
+            if away
+            else None,
+        )
+
+    def _last_known(self, asked: LastKnownSlice, within: Cell) -> AnswerPlan:
+        keys = tuple(dict.fromkeys((*asked.keys, *asked.leaves)))
+        touched = self._here.touched(asked.domain, asked.scenario, asked.spans, within)
+        wide = wide_sums(asked.aggregates, touched, self._warehouse.dialect.widest)
+        schema = self._schema([SPAN, PERIOD], asked.keys, asked.groups, amounts(asked.aggregates, wide))
+        by_leaf = Slice(
+            domain=asked.domain, scenario=asked.scenario, spans=asked.spans, keys=keys, aggregates=asked.aggregates
+        )
+        _, away = split(touched, needed(by_leaf, within))
+        if not away:
+            return AnswerPlan(domain=asked.domain, schema=schema, here=self._here.last_known(asked, within))
+        text = self._text(asked.domain, touched, within, keys)
+        statement = text.last_known(asked, touched_of(touched, asked.spans), wide)
+        return AnswerPlan(domain=asked.domain, schema=schema, statement=statement, most=asked.most)
+
+    def _distinct(self, asked: DistinctSlice, within: Cell) -> AnswerPlan:
+        keys = tuple(dict.fromkeys((*asked.keys, asked.counted)))
+        touched = self._here.touched(asked.domain, asked.scenario, asked.spans, within)
+        schema = self._schema([SPAN], asked.keys, asked.groups, {VALUE: self._here.code_type(asked.counted)()})
+        by_code = Slice(domain=asked.domain, scenario=asked.scenario, spans=asked.spans, keys=keys, aggregates=())
+        _, away = split(touched, needed(by_code, within))
+        if not away:
+            return AnswerPlan(domain=asked.domain, schema=schema, here=self._here.distinct(asked, within))
+        text = self._text(asked.domain, touched, within, keys)
+        statement = text.distinct(asked, touched_of(touched, asked.spans))
+        return AnswerPlan(domain=asked.domain, schema=schema, statement=statement, most=asked.most)
+
+    def _rows(self, asked: RowSlice, within: Cell) -> AnswerPlan:
+        schema = pl.Schema({column: self._here.row_type(asked.domain, column) for column in asked.columns})
+        if asked.span is None:
+            parts = [] if within.is_nothing else list(self._here.partitions(asked.domain, asked.scenario))
+            cut = False
+        else:
+            touched = self._here.touched(asked.domain, asked.scenario, (asked.span,), within)
+            parts, cut = [part for part, _ in touched], not all(is_whole(spans) for _, spans in touched)
+        if all(part.file for part in parts):
+            return AnswerPlan(domain=asked.domain, schema=schema, here=self._here.rows(asked, within))
+        text = self._text(
+            asked.domain, [(part, []) for part in parts], within, [*self._domains[asked.domain].dimensions]
+        )
+        statement = text.rows(
+            asked, [number_of(part) for part in parts], asked.span if cut else None, self._domains[asked.domain].sort
+        )
+        return AnswerPlan(domain=asked.domain, schema=schema, statement=statement)
+
+    def _ask(
+        self,
+        domain: str,
+        within: Cell,
+        parts: Sequence[Partition],
+        schema: pl.Schema,
+        asked: Callable[[StatementText, Sequence[int]], SqlStatement],
+    ) -> AnswerPlan:
+        text = self._text(
+            domain, [(part, []) for part in parts], within, [key for key in schema if key not in (DATE, ROWS)]
+        )
+        statement = asked(text, [number_of(part) for part in parts])
+        return AnswerPlan(domain=domain, schema=schema, statement=statement)
+
+    def _text(self, domain: str, touched: Sequence[TouchedPart], within: Cell, keys: Collection[str]) -> StatementText:
+        """Return an empty statement about some parts. Raises Unavailable if they cannot answer."""
+        for part, _ in touched:
+            refuse_other_places(self._domains[domain], part)
+            lacking = ({*keys, *within.dimensions} - set(part.columns)) if part.columns else ()
+            if lacking:
+                raise Unavailable(
+                    f"{', '.join(sorted(lacking))} of {domain} came after the load {part.load}; its feeds must be "
+                    "loaded again."
+                )
+        return StatementText(self._warehouse.dialect, self._tables[domain], within)
+
+    def _schema(
+        self,
+        positions: Sequence[str],
+        keys: Sequence[str],
+        groups: Mapping[str, pl.Series],
+        rest: Mapping[str, pl.DataType],
+    ) -> pl.Schema:
+        """Return the columns of an answer: positions, the codes or groups of the keys, and the rest."""
+        of_keys = {key: groups[key].dtype if key in groups else self._here.code_type(key) for key in keys}
+        return pl.Schema({**dict.fromkeys(positions, pl.UInt32), **of_keys, **rest})
+
+    # Reading.
+
+    def _answered(self, plan: AnswerPlan) -> pl.LazyFrame:
+        return plan.frame(self._read([plan], CURRENT.get())[0] if plan.statement else None)
+
+    def _read(self, plans: Sequence[AnswerPlan], stop: Stop) -> list[pa.Table]:
+        """Return the rows of some statements. Raises Unavailable, with the tables and what to do."""
+        try:
+            return self._warehouse.read_all([plan.statement for plan in plans if plan.statement], stop)
+        except StoreDown as down:
+            tables = sorted({".".join(self._tables[plan.domain].name) for plan in plans})
+            raise Unavailable(f"The rows of facts in {', '.join(tables)} cannot be read now: {down}.") from down
+
+
+def split(
+    touched: Sequence[TouchedPart], dimensions: frozenset[str] | None
+) -> tuple[list[TouchedPart], list[TouchedPart]]:
+    """Return the parts that files of this machine answer, by rollups with these dimensions, and the others."""
+    here: list[TouchedPart] = []
+    away: list[TouchedPart] = []
+    for part, spans in touched:
+        rolled_up = dimensions is not None and is_whole(spans) and answering(part, dimensions)
+        (here if part.file or rolled_up else away).append((part, spans))
+    return here, away
+
+
+def touched_of(touched: Sequence[TouchedPart], spans: Sequence[Span]) -> PartSpans:
+    """Return which parts a statement reads, by their numbers."""
+    whole = {number_of(part): found[0][0] for part, found in touched if is_whole(found)}
+    cut = [(part, found) for part, found in touched if not is_whole(found)]
+    positions = sorted({position for _, found in cut for position, _, _ in found})
+    return PartSpans(
+        whole, [number_of(part) for part, _ in cut], [(position, spans[position]) for position in positions]
+    )
+
+
+def number_of(part: Partition) -> int:
+    """Return the number of the part that holds the rows of a partition. Raises Unavailable if none does."""
+    if part.number is None:
+        raise Unavailable(f"The rows of {part.scenario} in {part.bucket} are in no engine yet: run tieout provision.")
+    return part.number
+
+
+def wide_sums(aggregates: Sequence[Aggregate], touched: Sequence[TouchedPart], widest: int) -> frozenset[str]:
+    """Return the columns of the sums that could exceed 63 bits. Raises SumTooLarge if one could reach `widest`."""
+    parts = [part for part, _ in touched]
+    magnitudes = {known: magnitude_of(parts, known) for known in aggregates}
+    for known, magnitude in magnitudes.items():
+        if magnitude >= widest:
+            raise SumTooLarge(f"sums of {known.measure} could pass 128 bits")
+    return frozenset(known.column for known, magnitude in magnitudes.items() if magnitude >= INT64_LIMIT)
+
+
+def amounts(aggregates: Sequence[Aggregate], wide: Collection[str]) -> dict[str, pl.DataType]:
+    """Return the types of the columns of aggregates, and of ROWS."""
+    made = {known.column: pl.Int128() if known.column in wide else pl.Int64() for known in aggregates}
+    return {**made, ROWS: pl.Int64()}
+
+
+def facts_in(warehouse: Warehouse, schema: str | None = None) -> FactsOf:
+    """Return how versions of the books find their facts in a warehouse."""
+    return partial(WarehouseFacts, warehouse=warehouse, schema=schema)

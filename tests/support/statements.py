@@ -1,0 +1,122 @@
+"""The lock of statements: every select that reads a table of facts names its parts and restricts its rows to the cell.
+
+Each statement that a test sends is parsed by sqlglot. What its tests admit is computed from the parsed tree, for leaves
+around every code that the cell names, and compared with the cell itself.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice, product
+
+import sqlglot
+from sqlglot import exp
+
+from engine.model.scope import ALL_CODES, Cell, Conjunction
+from server.warehouses.statements import StatementText
+from server.warehouses.tables import PART
+from server.warehouses.warehouse import SqlStatement
+
+MOST_LEAVES = 200  # that a statement is tried on
+
+
+class LockedText(StatementText):
+    """A text of which every statement is held to the lock as it is made."""
+
+    parts: frozenset[int]
+
+    def _made(self, text: str) -> SqlStatement:
+        made = super()._made(text)
+        hold_to_lock(made, self._dialect.name, self._table.name[-1], self.parts, self._within)
+        return made
+
+
+def hold_to_lock(made: SqlStatement, dialect: str, table: str, parts: frozenset[int], within: Cell) -> None:
+    """Raise AssertionError if a select reads other parts of a table, or other rows, than it may."""
+    parsed = sqlglot.parse_one(made.text, dialect=dialect)
+    reading = [found.find_ancestor(exp.Select) for found in parsed.find_all(exp.Table) if found.name == table]
+    assert reading, made.text
+    for select in reading:
+        tests = list(conjuncts(select.args["where"].this))
+        columns = [{column.name for column in test.find_all(exp.Column)} for test in tests]
+        named = [test for test, of in zip(tests, columns, strict=True) if PART in of]
+        assert len(named) == 1, made.text
+        assert codes_in(named[0], made) <= parts, made.text
+        rest = [test for test, of in zip(tests, columns, strict=True) if PART not in of]
+        for leaf in leaves_around(within):
+            if not allows(within, leaf):
+                assert not all(holds(test, leaf, made) for test in rest if names_only(test, leaf)), made.text
+
+
+def conjuncts(test: exp.Expression) -> Iterator[exp.Expression]:
+    """Yield what a test demands at once."""
+    test = test.unnest()
+    if isinstance(test, exp.And):
+        yield from conjuncts(test.left)
+        yield from conjuncts(test.right)
+    else:
+        yield test
+
+
+def names_only(test: exp.Expression, leaf: Mapping[str, int]) -> bool:
+    """Tell whether a test is about the columns of a leaf alone."""
+    if isinstance(test, exp.In) and isinstance(test.this, exp.Tuple):
+        return False
+    return all(column.name in leaf or column.name.startswith("tieout_") for column in test.find_all(exp.Column))
+
+
+def leaves_around(within: Cell) -> Iterator[Mapping[str, int]]:
+    """Yield leaves of the codes and amounts that a cell names, and of some beside them."""
+    values: dict[str, set[int]] = {}
+    for part in within:
+        for key, codes in part.by_dimension:
+            some = sorted(codes.codes)
+            values.setdefault(key, set()).update([*some[:3], *some[-2:], max(some, default=0) + 1, 0])
+        for known in part.amounts:
+            values.setdefault(known.measure, set()).update([known.least - 1, known.least, known.most, known.most + 1])
+    named = (dict(zip(values, leaf, strict=True)) for leaf in product(*map(sorted, values.values())))
+    return islice(named, MOST_LEAVES)
+
+
+def allows(within: Cell, leaf: Mapping[str, int]) -> bool:
+    """Tell whether a cell contains a leaf."""
+    return any(allows_part(part, leaf) for part in within)
+
+
+def allows_part(part: Conjunction, leaf: Mapping[str, int]) -> bool:
+    """Tell whether a conjunction contains a leaf."""
+    codes = all(leaf[key] in part.codes.get(key, ALL_CODES) for key, _ in part.by_dimension)
+    amounts = ((known.least <= leaf[known.measure] <= known.most) is not known.complement for known in part.amounts)
+    return codes and all(amounts)
+
+
+def codes_in(test: exp.Expression, made: SqlStatement) -> frozenset[int]:
+    """Return the integers that `column in (…)` lists or binds."""
+    found = test.unnest()
+    assert isinstance(found, exp.In), test.sql()
+    places = (int(str(known.this)) for known in found.find_all(exp.Parameter, exp.Placeholder))
+    bound = frozenset(value for place in places for value in made.parameters[place - 1])
+    return bound | {number(known) for known in found.expressions}
+
+
+def holds(test: exp.Expression, leaf: Mapping[str, int], made: SqlStatement) -> bool:
+    """Tell whether a test holds for a leaf."""
+    match test:
+        case exp.Paren():
+            return holds(test.this, leaf, made)
+        case exp.And():
+            return holds(test.left, leaf, made) and holds(test.right, leaf, made)
+        case exp.Or():
+            return holds(test.left, leaf, made) or holds(test.right, leaf, made)
+        case exp.Not():
+            return not holds(test.this, leaf, made)
+        case exp.In():
+            return leaf[test.this.name] in codes_in(test, made)
+        case exp.Between():
+            return number(test.args["low"]) <= leaf[test.this.name] <= number(test.args["high"])
+        case exp.EQ():
+            return number(test.left) == number(test.right)
+    raise AssertionError(test.sql())
+
+
+def number(found: exp.Expression) -> int:
+    """Return a literal."""
+    return -number(found.this) if isinstance(found, exp.Neg) else int(found.name)

@@ -1,0 +1,61 @@
+"""The lock of statements: it sees a select that lacks a part, or a cell, and long lists of codes beside the text."""
+
+from datetime import date
+
+import pytest
+
+from engine.model.calendar.periods import Span
+from engine.model.fact_store import Aggregate
+from engine.model.scope import EVERYTHING, NOTHING, AmountRange, Cell, CodeSet, Conjunction
+from server.warehouses.dialects import DUCKDB, POSTGRESQL, SqlDialect
+from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
+from server.warehouses.warehouse import SqlStatement
+from tests.support.statements import hold_to_lock
+from tests.unit.server.warehouses.test_warehouses import LEDGER
+
+JANUARY = Span(date(2024, 1, 1), date(2024, 1, 31))
+SOME = Cell.where("account", CodeSet(frozenset(range(5, 7 + 2 * MOST_LISTED, 2))))
+RANGE = Conjunction.of(
+    {"account": CodeSet(frozenset({3}), complement=True)}, [AmountRange("amount", -5, 7, complement=True)]
+)
+CELLS = (SOME, NOTHING, Cell.where("account", ~CodeSet(frozenset({1, 2}))), Cell.of([RANGE]), SOME | Cell.of([RANGE]))
+dialects = pytest.mark.parametrize("dialect", [DUCKDB, POSTGRESQL], ids=lambda dialect: dialect.name)
+
+
+def sums(dialect: SqlDialect, within: Cell) -> SqlStatement:
+    """Return the sums of one whole part, of two in another span, and of one that is cut."""
+    touched = PartSpans({11: 0, 12: 1, 13: 1}, [14], [(0, JANUARY)])
+    return StatementText(dialect, LEDGER, within).sums(touched, ("account",), (Aggregate("amount"),), ())
+
+
+@dialects
+@pytest.mark.parametrize("within", CELLS)
+def test_every_select_of_facts_has_its_parts_and_the_cell(dialect: SqlDialect, within: Cell) -> None:
+    made = sums(dialect, within)
+    assert made.text.count("tieout_facts_gl") == 2
+    hold_to_lock(made, dialect.name, "tieout_facts_gl", frozenset({11, 12, 13, 14}), within)
+
+
+@dialects
+@pytest.mark.parametrize("within", CELLS)
+def test_the_lock_sees_a_select_without_its_cell(dialect: SqlDialect, within: Cell) -> None:
+    with pytest.raises(AssertionError):
+        hold_to_lock(sums(dialect, EVERYTHING), dialect.name, "tieout_facts_gl", frozenset({11, 12, 13, 14}), within)
+    one_branch = sums(dialect, within).text.split(" union all ")[0].removeprefix("select ").split("from (", 1)[1]
+    bare = SqlStatement(f"{one_branch} union all select tieout_part from tieout_facts_gl where tieout_part in (14)")
+    with pytest.raises(AssertionError):
+        hold_to_lock(bare, dialect.name, "tieout_facts_gl", frozenset({11, 12, 13, 14}), within)
+
+
+@dialects
+def test_the_lock_sees_a_part_of_another_version(dialect: SqlDialect) -> None:
+    with pytest.raises(AssertionError):
+        hold_to_lock(sums(dialect, EVERYTHING), dialect.name, "tieout_facts_gl", frozenset({11, 12, 14}), EVERYTHING)
+
+
+@dialects
+def test_more_codes_than_a_statement_lists_are_bound_once_each(dialect: SqlDialect) -> None:
+    short, long = sums(dialect, Cell.where("account", CodeSet(frozenset({1, 2})))), sums(dialect, SOME)
+    assert short.parameters == []
+    assert len(long.parameters) == 2  # one a branch
+    assert len(long.text) < len(short.text) + 500
