@@ -32,7 +32,7 @@ HINTS: Final = (
     (rf"^[+-]?\d{{1,3}}({APOSTROPHES}\d{{3}})+", 'numbers: {thousands: "\'"}'),
     (r"(?i)^(\W+|#.*|n\.?/?a\.?|nan|null|nil)$", "numbers: {none: […]} if it means no figure"),
 )
-MISSING = "is missing; set numbers: {blank: none} if it means no figure"
+MISSING = "is missing; set numbers: {blank: none} if it means no figure, {blank: zero} if it means 0"
 
 
 def read_amounts(column: pl.Series, numbers: NumberFormat, places: int) -> ParsedColumn:

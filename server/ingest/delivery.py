@@ -17,7 +17,7 @@ from engine.instance.build.feeds import MEMBER_COLUMNS, NODE_COLUMNS, attributes
 from engine.model.calendar.periods import PeriodRange, Span
 from engine.model.catalogue import Catalogue, Dimension, Domain
 from engine.model.exact import Exact
-from engine.model.extract_formats import BlankRule
+from engine.model.extract_formats import BlankRule, NumberFormat
 from engine.model.fact_store import DATE
 from engine.model.feeds import Binding, LoadMode
 from engine.model.members.trees import HierarchyFault, leaf_members, ragged_nodes
@@ -250,16 +250,17 @@ class Delivery:
 
     def _judged(self, domain: Domain, piece: pl.DataFrame, name: str, tables: LiveTables) -> pl.DataFrame:
         self.rejects.begin(piece)
-        shaping = ExtractMapper(self.format.of_rows(piece, name), piece, self.rejects, self.periods)
-        facts = self._with_figures(domain, shape_facts(shaping, domain, self.place.catalogue, tables, self.rounding))
+        binding = self.format.of_rows(piece, name)
+        shaping = ExtractMapper(binding, piece, self.rejects, self.periods)
+        shaped = shape_facts(shaping, domain, self.place.catalogue, tables, self.rounding)
+        facts = self._with_figures(domain, shaped, binding.format.numbers)
         if self.periods is None:
             self.span = widen_span(self.span, facts)
         self.progress(self.binding.key, "validate", self.rejects.read)
         return facts
 
-    def _with_figures(self, domain: Domain, facts: pl.DataFrame) -> pl.DataFrame:
+    def _with_figures(self, domain: Domain, facts: pl.DataFrame, numbers: NumberFormat) -> pl.DataFrame:
         """Return the facts that have an amount, and count the others."""
-        numbers = self.binding.format.numbers
         if not domain.measures or (numbers.blank is not BlankRule.NONE and not numbers.none):
             return facts
         with_figure = facts.filter(pl.any_horizontal(pl.col(*domain.measures).is_not_null()))

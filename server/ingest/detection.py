@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from io import StringIO
-from itertools import islice, product
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -13,27 +11,37 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
 from engine.model.extract_formats import CsvFormat, DateFormat, ExtractFormat, NegativeStyle, NumberFormat, TableLayout
 from engine.model.feeds import Binding
+from server.ingest.amount_looks import (
+    DECIMALS,
+    DECISIVE,
+    agrees,
+    every,
+    first_words,
+    look_at,
+    reads_all,
+    with_texts,
+)
 from server.ingest.columns import ISO_DAY, read_days
 from server.ingest.dates import UNREADABLE, in_format
 from server.ingest.days import DayColumn, serial_days, typed_days
-from server.ingest.dialect import HEAD as BYTES
-from server.ingest.dialect import LOOK, SEPARATORS, decode, detect_encoding, encoding_behind
+from server.ingest.dialect import LOOK, decode, titles_above
 from server.ingest.extract_columns import ExtractColumns
-from server.ingest.files import csv_rows, first_used_row, join_names, letters
-from server.ingest.findings import Ambiguity, Finding, Reading, SampleTable, located, place_of, written_keys
-from server.ingest.notation import PLAIN_FIRST, Notation, NumberColumn, detect_numbers, notations_of
+from server.ingest.files import first_used_row, scan_file
+from server.ingest.findings import TEXTS, Ambiguity, Finding, Reading, SampleTable, located, place_of, written_keys
+from server.ingest.headings import encoding_of, find_heading, footer_of, heading_rows
+from server.ingest.notation import (
+    PLAIN_FIRST,
+    Notation,
+    NumberColumn,
+    detect_factor,
+    detect_numbers,
+    notations_of,
+)
 from server.ingest.rejects import ROW, VALIDATE, LoadFailed
 
-SAMPLE = 2_000  # texts of a column that are looked at in each batch
-GROUPED = 1_000  # further ones, of those such as 1.234
 HEAD: Final = 1 << 16  # bytes in which the heading stands
-PIECE: Final = 1 << 14  # bytes that are read at each place behind the first ones
-QUOTES: Final = ('"', "'")
-PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-POINT = r"^[+-]?(\d{4,}\.\d*|\d*\.(\d{1,2}|\d{4,}))$"  # a number whose point marks no thousands
-THREE = r"\.\d{3}\s*[-−)]?\s*$"  # three digits after a point
-DECIMALS = 3  # places with which 1.234 is a plain number
 DECIMAL, THOUSANDS, NEGATIVE = "numbers.decimal", "numbers.thousands", "numbers.negative"
+NONE, FACTOR = "numbers.none", "numbers.factor"
 FORMAT, MONTHS, SEPARATOR = "dates.format", "dates.months", "csv.separator"
 PLAIN_KEYS: Final = {DECIMAL: ".", THOUSANDS: "none"}
 ISO: Final = "%Y-%m-%d"
@@ -55,6 +63,7 @@ class FeedFormat:
     recorded: Mapping[str, Any] = field(default_factory=dict)  # reading of the last published load
     reading: dict[str, Any] = field(default_factory=dict)  # of this one, with the other keys that its files show
     remarks: list[str] = field(default_factory=list)  # what was found, with what it was found from
+    paths: dict[str, Path] = field(default_factory=dict)  # files by their names, for a second look at a column
 
     @property
     def written(self) -> Mapping[str, str | None]:
@@ -73,6 +82,7 @@ class FeedFormat:
     def of_file(self, path: Path) -> ExtractFormat:
         """Return the format of a file with the dialect that its bytes show. Raises LoadFailed."""
         format_ = self.binding.format
+        self.paths[path.name] = path
         if path.suffix.lower() != ".csv":
             return format_
         return replace(format_, csv=self._dialect(path, format_.csv))
@@ -82,6 +92,8 @@ class FeedFormat:
         usual, required = first_used_row(cells), self.columns.required
         records = [[cell or "" for cell in row] for row in cells.head(LOOK).iter_rows()]
         rows = heading_rows(records, TableLayout(), required) if required else None
+        if rows is not None:
+            self._refuse_factor(name, titles_above(records, rows[0]), records[rows[0] - 1])
         if rows is None or rows == (usual,):
             return usual
         self.tell(name, Finding("header_row", rows[0], f"row {rows[0]} has the columns of the feed"))
@@ -165,12 +177,32 @@ class FeedFormat:
         if layout.header_rows is None and rows != (1 + (layout.skip_rows or 0),):
             self.tell(path.name, Finding("csv.header_row", rows[-1], evidence))
             layout = replace(layout, header_rows=rows)
+        if layout.skip_footer is None and len(self.columns.required) > 1:
+            footer = footer_of(path, encoding, table)
+            if footer is not None:
+                self.tell(path.name, footer)
+                layout = replace(layout, skip_footer=footer.value)
+        self._refuse_factor(path.name, table.titles, table.names)
         return replace(dialect, separator=table.separator, quote=table.quote, layout=layout)
+
+    def _refuse_factor(self, name: str, titles: Sequence[tuple[int, str]], names: Sequence[str]) -> None:
+        """Raise LoadFailed if a title or an amount's name speaks of millions, and no key says what amounts are in."""
+        if self.binding.format.numbers.factor is not None or not self.columns.amounts or self.binding.fills_rates:
+            return
+        heading = max((row for row, _ in titles), default=0) + 1
+        found = detect_factor(titles, {name: heading for name in names if name in self.columns.amounts})
+        if found.decided:
+            (said,) = found.decided
+            ways = (
+                Reading({FACTOR: "1"}, "amounts as they stand"),
+                Reading({FACTOR: said.value}, "amounts times that"),
+            )
+            raise self.open(name, Ambiguity(FACTOR, said.evidence, ways))
 
     # Amounts.
 
     def _numbers(self, rows: pl.DataFrame, name: str) -> NumberFormat:
-        written = self.binding.format.numbers
+        written = self._with_words(rows, name)
         fitting = [one for one in PLAIN_FIRST if agrees(one, written)]
         looks = [
             look_at(rows, column, places, has_commas=self.held(DECIMAL) == ",")
@@ -197,9 +229,31 @@ class FeedFormat:
             negative=NegativeStyle(sign.value) if sign is not None else written.negative,
         )
 
+    def _with_words(self, rows: pl.DataFrame, name: str) -> NumberFormat:
+        """Return the written keys with the texts that stand for no figure.
+
+        The first load of a feed finds them; a later one takes those that the loads before it found.
+        """
+        written = self.binding.format.numbers
+        if written.none or self.binding.fills_rates:
+            return written
+        if self.recorded and NONE in self.recorded:
+            self.reading[NONE] = self.recorded[NONE]
+        texts = (column for column in self.columns.amounts if rows.schema.get(column) == pl.String)
+        for column in () if self.recorded else texts:
+            words: list[str] = self.reading.get(NONE, [])
+            for word, row in first_words(rows[column], rows[ROW]):
+                if word not in words:
+                    self.reading[NONE] = words = [*words, word]
+                    self.tell(name, Finding(NONE, [word], located(column, [(word, row)])))
+        return replace(written, none=tuple(self.reading.get(NONE, ())))
+
     def _notation(self, name: str, columns: Sequence[NumberColumn], fitting: Sequence[Notation]) -> dict[str, str]:
         """Return the marks of the decimal places and the thousands that numbers show, those that are not usual."""
         found = detect_numbers(columns, fitting)
+        if found.ambiguities and self.held(DECIMAL) is None:
+            columns = [self._whole_numbers(name, column) for column in columns]
+            found = detect_numbers(columns, fitting)
         if not found.ambiguities:
             decided = [one for one in found.decided if one.key in (DECIMAL, THOUSANDS)]
             for one in decided:
@@ -246,8 +300,36 @@ class FeedFormat:
                 if (isos := sample.filter(sample.str.contains(ISO_DAY))).len():
                     self.settle(name, Finding(FORMAT, ISO, f"{column}: '{isos[0]}'"), ISO)
             elif sample.len() and (day := day_column(rows, column)) and not (grain is Grain.DATE is not day.grain):
+                if day.findings.ambiguities and self.held(FORMAT) is None:
+                    day = typed_days(column, self._whole_column(name, column)) or day
                 found = self._date_format(name, day, found)
         return found
+
+    # Columns of whole files. Rows come in batches. Where those of one batch leave two readings open, the column is read
+    # alone to the end of its file, so that the answer does not depend on where a batch ends.
+
+    def _whole_column(self, name: str, column: str, pattern: str | None = None) -> list[tuple[str, int | None]]:
+        """Return distinct texts of a column of a file, each with its first row: those like a pattern, if there is one.
+
+        Empty if the file has no such column, because the keys of the feed make it.
+        """
+        if name not in self.paths:
+            return []
+        with scan_file(self.paths[name], self, self.binding.sheet) as scanned:
+            if scanned.rows.collect_schema().get(column) != pl.String:
+                return []
+            texts = scanned.rows.select(text=pl.col(column).str.strip_chars()).with_row_index("row", scanned.first)
+            kept = pl.col("text") != "" if pattern is None else pl.col("text").str.contains(pattern)
+            found = texts.filter(kept).group_by("text").agg(pl.col("row").min()).sort("row").head(TEXTS)
+            rows = found.collect(engine="streaming")
+        return list(zip(rows["text"], rows["row"].cast(pl.Int64), strict=True))
+
+    def _whole_numbers(self, name: str, column: NumberColumn) -> NumberColumn:
+        """Return a column with those numbers of the whole file that have one meaning at most."""
+        known = {text for text, _ in column.numbers}
+        others = self._whole_column(name, column.name, DECISIVE)
+        more = ((text, row) for text, row in others if text not in known and notations_of(text))
+        return replace(column, numbers=(*column.numbers, *more))
 
     def _date_format(self, name: str, day: DayColumn, written: DateFormat) -> DateFormat:
         findings = day.findings
@@ -278,116 +360,8 @@ class FeedFormat:
 # What the rows and the head of a file show.
 
 
-@dataclass(frozen=True, slots=True)
-class NumberLook:
-    """Some texts of a column of amounts with their rows, and whether they are plain numbers beyond doubt."""
-
-    name: str
-    texts: pl.DataFrame  # text, row; without repetitions
-    is_plain: bool
-    point: str | None  # a number whose point can only be that of its decimal places, in words
-
-    @property
-    def column(self) -> NumberColumn:
-        """Those of the texts that are numbers in some notation."""
-        numbers = tuple((text, row) for text, row in self.texts.iter_rows() if notations_of(text))
-        return NumberColumn(self.name, numbers, (), None, has_blank=False)
-
-
-def every(column: pl.Series) -> pl.Series:
-    """Return texts of a column, evenly chosen where there are many."""
-    return column.gather_every(max(1, len(column) // SAMPLE))
-
-
-def look_at(rows: pl.DataFrame, column: str, places: int, *, has_commas: bool) -> NumberLook:
-    """Return numbers of a column: some, and more of those such as 1.234 where the point may mark thousands."""
-    texts = rows[column]
-    some = every(pl.int_range(len(texts), eager=True, dtype=pl.UInt32))
-    is_plain = bool(texts.gather(some).str.contains(PLAIN).all())  # blanks do not count
-    grouped = pl.Series([], dtype=pl.UInt32)
-    if places < DECIMALS or has_commas:
-        ends = texts.str.tail(DECIMALS + 1).str.starts_with(".") if is_plain else texts.str.contains(THREE)
-        grouped = ends.arg_true().head(GROUPED)
-    points = texts.str.contains(POINT).arg_true().head(1) if len(grouped) else grouped
-    at = pl.concat([some, grouped, points]).unique().sort()
-    chosen = pl.DataFrame({"text": texts.gather(at).str.strip_chars(), "row": rows[ROW].gather(at)})
-    distinct = chosen.filter((pl.col("text") != "").fill_null(value=False)).unique("text", maintain_order=True)
-    pointed = distinct.filter(pl.col("text").str.contains(POINT))
-    point = located(column, [pointed.row(0)]) if pointed.height else None
-    is_plain = grouped.is_empty() and bool(distinct["text"].str.contains(PLAIN).all())
-    return NumberLook(column, distinct, is_plain, point)
-
-
-def agrees(notation: Notation, written: NumberFormat) -> bool:
-    """Tell whether a notation has the marks that are written."""
-    thousands = "none" if written.thousands == "" else written.thousands
-    return written.decimal in (None, notation.decimal) and thousands in (None, notation.thousands)
-
-
-def reads_all(notation: Notation, texts: Sequence[str]) -> bool:
-    """Tell whether every text is a number in a notation."""
-    return all(notation in notations_of(text) for text in texts)
-
-
-def with_texts(column: NumberColumn, notation: Notation) -> NumberColumn:
-    """Return a column with those of its numbers that a notation reads."""
-    return replace(column, numbers=tuple(pair for pair in column.numbers if notation in notations_of(pair[0])))
-
-
 def day_column(rows: pl.DataFrame, column: str) -> DayColumn | None:
     """Return a column of located rows as one of days; None if it is none."""
     texts = SampleTable(name="", frame=rows.select(column), rows=rows[ROW].cast(pl.Int64)).texts(column)
     pairs = list(zip(texts["text"], texts["row"], strict=True))
     return typed_days(column, pairs) or serial_days(column, pairs)
-
-
-def encoding_of(path: Path) -> Finding:
-    """Return the encoding of a file by its first bytes and some behind them."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        found = detect_encoding(file.read(BYTES), whole=size <= BYTES)
-    if found.value == "utf-8" and size > BYTES:
-        return encoding_behind(path, size, PIECE) or found
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class HeadingMatch:
-    """The dialect by which the head of a file has the columns of a feed, and the rows of their names."""
-
-    separator: str
-    quote: str
-    rows: tuple[int, ...]
-
-
-def find_heading(text: str, dialect: CsvFormat, required: frozenset[str]) -> HeadingMatch | None:
-    """Return the first heading with the columns of a feed, by any separator and quote that are not written."""
-    separators = SEPARATORS if dialect.separator is None else (dialect.separator,)
-    quotes = QUOTES if dialect.quote is None else (dialect.quote,)
-    best: HeadingMatch | None = None
-    for quote, separator in product(quotes, separators):
-        lines = csv_rows(StringIO(text, newline=""), replace(dialect, separator=separator, quote=quote))
-        rows = heading_rows(list(islice(lines, LOOK)), dialect.layout, required)
-        if rows is not None and (best is None or rows < best.rows):
-            best = HeadingMatch(separator, quote, rows)
-        if rows is not None and max(rows, default=1) == 1:
-            break
-    return best
-
-
-def heading_rows(
-    records: Sequence[Sequence[str]], layout: TableLayout, required: frozenset[str]
-) -> tuple[int, ...] | None:
-    """Return the rows of the column names, as they are written or the first that has the columns of a feed."""
-    if layout.header_rows is not None or layout.skip_rows is not None:
-        above = layout.skip_rows or 0
-        choices = [layout.header_rows if layout.header_rows is not None else (above + 1,)]
-    else:
-        above, choices = 0, [(row,) for row in range(1, len(records) + 1)]
-    for rows in choices:
-        if max(rows, default=above + 1) > len(records):
-            return None
-        names = join_names([records[row - 1] for row in rows]) if rows else letters(len(records[above]))
-        if required <= set(names) if required else len(names) > 1:
-            return rows
-    return None

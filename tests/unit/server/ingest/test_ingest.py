@@ -102,10 +102,10 @@ def test_lines_without_any_value_are_no_rows_and_keep_the_numbers_of_the_others(
     instance = instance_of(tmp_path, ONE_ROW, bindings={"gl": {"rejects": {"allow": 1}}})
     path = instance / "data" / "gl.csv"
     with path.open("a") as file:
-        file.write("\n,,,,\n2021-01-06,actual,0010,none,y\n\n")
+        file.write("\n,,,,\n2021-01-06,actual,0010,few,y\n\n")
     loaded = {done.binding: done for done in run(instance, tmp_path / "state")}
     assert (loaded["gl"].rows_read, loaded["gl"].rows_landed) == (2, 1)
-    assert list(format_rejects(loaded["gl"].rejects)) == ["gl.csv row 5, amount: 'none' is no number"]
+    assert list(format_rejects(loaded["gl"].rejects)) == ["gl.csv row 5, amount: 'few' is no number"]
 
 
 def test_a_database_brings_the_same_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ REASONS = [
     (9, "amount", "'ten' is no number"),
     (10, "amount", "'1.234' has more than 2 decimal places"),
     (11, "amount", "'NaN' is no number; set numbers: {none: […]} if it means no figure"),
-    (12, "amount", "is missing; set numbers: {blank: none} if it means no figure"),
+    (12, "amount", "is missing; set numbers: {blank: none} if it means no figure, {blank: zero} if it means 0"),
     (13, "amount", "'1e30' is too large"),
     (14, "date", "'1066-10-14' is outside the calendar, which runs from 1900-01-01 to 2199-12-31"),
 ]

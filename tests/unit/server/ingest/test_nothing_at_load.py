@@ -1,0 +1,130 @@
+"""Texts that are no figure, remarks below the rows and factors in titles: found by a load, or refused in doubt."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import xlsxwriter
+
+from server.ingest import files
+from server.ingest.load import BindingFailed
+from tests.support.books import load_feeds
+from tests.unit.server.ingest.test_detection_at_load import HEAD, remarks, rewrite
+from tests.unit.server.ingest.test_formats import instance_of, loaded, refused
+
+
+def test_texts_that_stand_for_no_figure_are_found_counted_and_told(tmp_path: Path) -> None:
+    text = f"{HEAD}2026-01-31,1,5\n2026-01-31,1, - \n2026-01-31,2,#Missing\n2026-01-31,3,-\n2026-01-31,3,7.50\n"
+    instance = instance_of(tmp_path, text)
+    assert loaded(instance) == {"1": 5, "3": Decimal("7.5")}
+    assert remarks(instance) == [
+        "numbers: {none: [\"-\"]} (amount, row 3: '-') in gl.csv",
+        "numbers: {none: [\"#Missing\"]} (amount, row 4: '#Missing') in gl.csv",
+    ]
+    (done,) = load_feeds(instance, tmp_path / "third")
+    assert done.not_loaded == "3 without a figure"
+
+
+def test_a_later_load_takes_the_texts_of_the_first_and_no_others(tmp_path: Path) -> None:
+    instance, state = instance_of(tmp_path, f"{HEAD}2026-01-31,1,5\n2026-01-31,1,-\n"), tmp_path / "state"
+    load_feeds(instance, state)
+    rewrite(instance, f"{HEAD}2026-01-31,1,5\n")
+    load_feeds(instance, state)
+    rewrite(instance, f"{HEAD}2026-01-31,1,5\n2026-01-31,1,-\n")
+    load_feeds(instance, state)
+    rewrite(instance, f"{HEAD}2026-01-31,1,5\n2026-01-31,1,n/a\n")
+    with pytest.raises(BindingFailed, match=r"amount is no number"):
+        load_feeds(instance, state)
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("", "is missing; set numbers: {blank: none} if it means no figure, {blank: zero} if it means 0"),
+        ("#REF!", "is no number; set numbers: {none: […]} if it means no figure"),
+    ],
+)
+def test_an_empty_amount_and_a_formula_that_failed_may_be_figures_that_are_lost(
+    tmp_path: Path, written: str, says: str
+) -> None:
+    said = refused(instance_of(tmp_path, f"{HEAD}2026-01-31,1,5\n2026-01-31,1,{written}\n"))
+    assert says in "\n".join(said)
+
+
+@pytest.mark.parametrize("end", ["Exported on 2026-05-01,,\n", "\nReport of May\n", ",,\n,Page 1,\n\n"])
+def test_remarks_below_the_rows_are_left_out_and_told(tmp_path: Path, end: str) -> None:
+    instance = instance_of(tmp_path, f"{HEAD}2026-01-31,1,5\n2026-01-31,2,7\n{end}")
+    assert loaded(instance) == {"1": 5, "2": 7}
+    (said,) = remarks(instance)
+    assert said.startswith("csv: {skip_footer: ")
+    assert said.endswith("') in gl.csv")
+
+
+@pytest.mark.parametrize("end", ['2026-02-01,3,"1\nReport"\n', "Sum,,12\n"])
+def test_what_may_be_a_row_is_no_remark(tmp_path: Path, end: str) -> None:
+    with pytest.raises(BindingFailed):
+        load_feeds(instance_of(tmp_path, f"{HEAD}2026-01-31,1,5\n{end}"), tmp_path / "state")
+
+
+@pytest.mark.parametrize(
+    ("text", "evidence", "factor"),
+    [
+        (f"Group,,\nEUR m,,\n{HEAD}2026-01-31,1,5\n", "row 2: 'EUR m'", "1000000"),
+        ("date,account,amount,amount kEUR\n2026-01-31,1,5,1\n", "row 1: 'amount kEUR'", "1000"),
+    ],
+)
+def test_a_factor_in_a_title_or_a_name_is_refused_until_the_key_decides(
+    tmp_path: Path, text: str, evidence: str, factor: str
+) -> None:
+    keys = {"map": {"amount": "amount kEUR", "text": {"constant": "x"}}} if "kEUR" in text else {}
+    instance = instance_of(tmp_path, text, **keys)
+    with pytest.raises(BindingFailed) as failed:
+        load_feeds(instance, tmp_path / "state")
+    ways = f'as they stand with numbers: {{factor: "1"}}, or amounts times that with numbers: {{factor: "{factor}"}}'
+    assert str(failed.value) == (
+        f"gl: gl.csv: {evidence} can be read in 2 ways: amounts {ways}; write one of them under gl in integrations.yaml"
+    )
+    amount = 1 if "kEUR" in text else 5
+    for written in (factor, "1"):
+        rewrite(instance, text, numbers={"factor": written})
+        assert loaded(instance) == {"1": amount * int(written)}
+
+
+def test_a_factor_above_the_names_of_a_workbook_is_refused_as_well(tmp_path: Path) -> None:
+    instance = instance_of(tmp_path, "", file="gl.xlsx")
+    book = xlsxwriter.Workbook(instance / "data" / "gl.xlsx")
+    sheet = book.add_worksheet()
+    sheet.write(0, 0, "in Tsd. EUR")
+    sheet.write_row(1, 0, ("date", "account", "amount"))
+    sheet.write_row(2, 0, ("2026-01-31", "1", "5"))
+    book.close()
+    (said,) = refused(instance)
+    assert "row 1: 'in Tsd. EUR' can be read in 2 ways" in said
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (("01/02/2026,1,5", "13/02/2026,1,7"), {"2026-02": 12}),
+        (("01/02/2026,1,5", "02/13/2026,1,7"), {"2026-01": 5, "2026-02": 7}),
+        (("2026-01-31,1,1.230", "2026-01-31,1,12.5"), {"2026-01": Decimal("13.73")}),
+        (('2026-01-31,1,"1,230"', '2026-01-31,1,"1,5"'), {"2026-01": Decimal("2.73")}),
+    ],
+)
+@pytest.mark.parametrize("piece", [1, 2])
+def test_what_a_text_means_does_not_depend_on_where_a_batch_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: tuple[str, ...], expected: dict[str, Decimal], piece: int
+) -> None:
+    monkeypatch.setattr(files, "PIECE", piece)
+    instance = instance_of(tmp_path, HEAD + "\n".join(rows) + "\n")
+    for period, amount in expected.items():
+        assert loaded(instance, period) == {"1": amount}
+
+
+@pytest.mark.parametrize("piece", [1, 3])
+def test_a_file_that_stays_open_to_its_end_is_refused_however_it_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    monkeypatch.setattr(files, "PIECE", piece)
+    (said,) = refused(instance_of(tmp_path, f"{HEAD}01/02/2026,1,5\n03/04/2026,1,7\n"))
+    assert said.startswith("gl.csv: date, row 2: '01/02/2026' can be read in 2 ways")
