@@ -216,9 +216,9 @@ def test_a_feed_may_allow_some_rejected_rows(tmp_path: Path) -> None:
 UNEVEN = """
     date       scenario account amount     text
     2021-01-05 actual   0010    10         good
-    2021-01-05 actual   0010    #Missing   -
-    2021-01-05 actual   0010    #Missing   -
-    2021-01-05 actual   0010    n/a        -
+    2021-01-05 actual   0010    #REF!      -
+    2021-01-05 actual   0010    #REF!      -
+    2021-01-05 actual   0010    few        -
     2021-01-05 actual   0999    1250.10    -
     2021-01-05 actual   0998    -0.1       -
     2021-01-05 actual   0010    3330307.04125 -
@@ -231,7 +231,7 @@ def test_rejected_rows_are_summed_up_by_reason_with_their_amounts(tmp_path: Path
     instance, state = instance_of(tmp_path, UNEVEN, bindings={"gl": feed}), tmp_path / "state"
     (loaded,) = (done for done in run(instance, state) if done.binding == "gl")
     assert list(map(str, loaded.sums)) == [
-        "3 rows: amount is no number ('#Missing' 2, 'n/a' 1)",
+        "3 rows: amount is no number ('#REF!' 2, 'few' 1)",
         "2 rows: account is no member of account, amount 1,250",
         "1 row: amount has more than 2 decimal places, amount 3,330,307.04125",
     ]
