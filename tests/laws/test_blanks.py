@@ -4,10 +4,8 @@ The oracle says why a figure is blank. A note covers the nulls where the lines, 
 meet; `no_rows` covers every null that no other one of the list covers.
 """
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,8 +34,7 @@ REQUESTS = (2, 3) if SHORT else (4, 6)  # of each book
 
 @given(data=st.data(), books=random_books())
 def test_each_null_is_covered_by_one_true_note(data: st.DataObject, books: OracleBooks) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        door = opened(books, Path(folder))
+    with opened(books) as door:
         for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
             by_place = {place_of(books, request, cell): cell for cell in cells(books, request)}
             hold(books, request, ask(door, books, request), by_place)
@@ -47,8 +44,7 @@ def test_each_null_is_covered_by_one_true_note(data: st.DataObject, books: Oracl
 def test_each_null_of_a_formula_of_a_request_is_covered_by_one_true_note(
     data: st.DataObject, books: OracleBooks
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        door = opened(books, Path(folder))
+    with opened(books) as door:
         known = {
             **{key: kind for key, kind in kinds_of(books.bases).items() if kind[1] == GL},
             **{key: kind for key, kind in MADE.items() if kind[1] == GL},
@@ -64,8 +60,7 @@ def test_each_null_of_a_formula_of_a_request_is_covered_by_one_true_note(
 
 @given(data=st.data(), books=random_books())
 def test_each_null_of_a_ranking_is_covered_by_one_true_note(data: st.DataObject, books: OracleBooks) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        door = opened(books, Path(folder))
+    with opened(books) as door:
         for _ in range(REQUESTS[0]):
             request = data.draw(requests(books, RANKABLE, OF_METRICS))
             order = f"{data.draw(st.sampled_from(request.metrics))}@{data.draw(st.sampled_from(request.columns)).text}"

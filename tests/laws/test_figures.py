@@ -7,15 +7,12 @@ a figure is.
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from functools import partial
 from itertools import product, takewhile
-from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,13 +47,6 @@ from tests.support.inspecting import rows_of
 FILTERABLE = tuple(keys for keys in BREAKDOWNS if keys and AXIS not in keys)
 
 
-@contextmanager
-def loaded(books: OracleBooks, *, parts: int = 1) -> Iterator[Door]:
-    """Open books for as long as a block."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield opened(books, Path(folder), parts=parts)
-
-
 def by_cell(report: Report) -> dict[Where, PlacedFigure]:
     """Return the figures of a report by line, column and place."""
     return {(found.line, found.column, found.place): found for found in figures_of(report)}
@@ -71,7 +61,7 @@ DRILLED = 5 if SHORT else 10  # cells of each report
 
 @given(data=st.data(), books=random_books())
 def test_every_cell_and_every_total_is_what_the_oracle_says(data: st.DataObject, books: OracleBooks) -> None:
-    with loaded(books) as door:
+    with opened(books) as door:
         for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
             compare(books, request, by_cell(ask(door, books, request)))
 
@@ -126,7 +116,7 @@ def test_rows_without_a_date_have_the_figures_of_a_month_that_holds_them_alone(
 
 @given(data=st.data(), books=random_books())
 def test_a_range_of_quarters_or_years_is_that_of_its_months(data: st.DataObject, books: OracleBooks) -> None:
-    with loaded(books) as door:
+    with opened(books) as door:
         for _ in range(REQUESTS[0]):
             asked = data.draw(ranges(books, data.draw(st.sampled_from((QUARTER, YEAR)))))
             drawn = data.draw(requests(books, breakdowns=((), ("tree",), ("region",))))
@@ -148,7 +138,7 @@ def at_grain(asked: Range, grain: str, books: OracleBooks) -> Range:
 
 @given(data=st.data(), books=random_books())
 def test_a_breakdown_is_the_queries_by_its_members_and_periods(data: st.DataObject, books: OracleBooks) -> None:
-    with loaded(books) as door:
+    with opened(books) as door:
         for _ in range(3):
             drawn = data.draw(requests(books, breakdowns=FILTERABLE))
             kept = {key: ids for key, ids in drawn.filters.items() if key not in drawn.dimensions}
@@ -167,7 +157,7 @@ def test_a_rollup_foots_at_every_depth(data: st.DataObject, books: OracleBooks) 
     edges = books.trees["tree"]
     single = tuple({edge.node: edge for edge in edges}.values())  # a leaf below one node twice counts once
     books = replace(books, trees={**books.trees, "tree": single})
-    with loaded(books) as door:
+    with opened(books) as door:
         for _ in range(REQUESTS[0]):
             drawn = data.draw(requests(books, breakdowns=((), ("region",), ("period",))))
             columns = tuple(column for column in drawn.columns if isinstance(column, OracleSide)) or (ACTUAL,)
@@ -208,7 +198,7 @@ def fraction(weight: Exact | None) -> Fraction:
 
 @given(data=st.data(), books=random_books())
 def test_the_rows_behind_a_cell_make_it(data: st.DataObject, books: OracleBooks) -> None:
-    with loaded(books) as door:
+    with opened(books) as door:
         for _ in range(2):
             request = data.draw(requests(books))
             by_place = {place_of(books, request, cell): cell for cell in cells(books, request)}
@@ -237,7 +227,7 @@ def drill(books: OracleBooks, door: Door, known: Behind, reference: Reference, c
 @given(data=st.data(), books=random_books())
 def test_the_order_of_rows_files_and_filters_changes_nothing(data: st.DataObject, books: OracleBooks) -> None:
     shuffled = replace(books, rows=tuple(data.draw(st.randoms()).sample(books.rows, len(books.rows))))
-    with loaded(books) as door, loaded(shuffled, parts=data.draw(st.sampled_from((1, 2, 3)))) as other:
+    with opened(books) as door, opened(shuffled, parts=data.draw(st.sampled_from((1, 2, 3)))) as other:
         for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
             report, again = ask(door, books, request), ask(other, shuffled, request)
             assert told(again) == told(report), request
@@ -247,9 +237,9 @@ def test_the_order_of_rows_files_and_filters_changes_nothing(data: st.DataObject
 
 def test_threads_and_engine_change_nothing() -> None:
     surroundings: tuple[dict[str, str], ...] = (
-        {},
+        {"POLARS_MAX_THREADS": "4"},
         {"POLARS_MAX_THREADS": "1"},
-        {"POLARS_ENGINE_AFFINITY": "streaming"},
+        {"POLARS_MAX_THREADS": "4", "POLARS_ENGINE_AFFINITY": "streaming"},
     )
     running = [
         subprocess.Popen(

@@ -4,10 +4,8 @@ Two callers with profiles of their own ask the same Books in turn and from sever
 all, is the one that the caller gets alone from Books in which nothing was worked out before.
 """
 
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -18,7 +16,8 @@ from tests.laws.scoped.answering import told
 from tests.laws.scoped.books import random_books
 from tests.laws.scoped.calls import BudgetedCall, calls
 from tests.laws.scoped.profiles import profiles_asked
-from tests.laws.scoped.writing import IN_MEMORY, Held, ScopedTools
+from tests.laws.scoped.writing import Held, ScopedTools
+from tests.support.memory import folder_in_memory
 
 CALLERS = (Principal("ada"), Principal("bob"))
 THREADS = 4
@@ -48,8 +47,8 @@ def test_callers_of_the_same_books_never_change_what_another_is_answered(
 ) -> None:
     books, held = known
     asked = [(call, who) for call in random_calls for who in CALLERS]
-    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
-        opened = ScopedTools(books, held, Path(folder))
+    with folder_in_memory() as folder:
+        opened = ScopedTools(books, held, folder)
         alone = [answer_alone(opened, *one) for one in asked]
         opened.open()
         assert [answer(opened, *one) for one in asked * 2] == alone * 2

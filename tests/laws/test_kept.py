@@ -1,8 +1,5 @@
 """The law of kept reports: one opens only for whoever may see every row that it may have been made of."""
 
-import tempfile
-from pathlib import Path
-
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -11,8 +8,9 @@ from engine.model.errors import ExpiredReference, Refusal
 from tests.laws.scoped.books import GL, ScopedBooks, ScopedRow, random_books
 from tests.laws.scoped.cutting import Sight
 from tests.laws.scoped.profiles import ProfileSpec, profiles_asked
-from tests.laws.scoped.writing import IN_MEMORY, profiles_text, write
+from tests.laws.scoped.writing import profiles_text, write
 from tests.support.books import load_instance
+from tests.support.memory import folder_in_memory
 
 ASKED = {"scenarios": {"A": "actual", "B": "budget", "V": "var(actual,budget)"}, "period": ("2020-01", "2020-03")}
 
@@ -37,8 +35,8 @@ def test_a_kept_report_opens_only_for_whoever_sees_every_row_behind_it(
     known: tuple[ScopedBooks, ProfileSpec, ProfileSpec],
 ) -> None:
     books, before, now = known
-    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
-        home = Path(folder)
+    with folder_in_memory() as folder:
+        home = folder
         written = write(books, [before], home / "books")
         load_instance(written, home / "state")
         door = open_books(written, state=home / "state", profile="p0")

@@ -3,12 +3,10 @@
 `(others)` is what the oracle says of the same request without the first dimension, with the members shown left out.
 """
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -38,8 +36,7 @@ DRILLED = 3  # cells of the others of each report
 def test_a_ranking_is_by_the_oracles_figures_and_its_others_are_what_it_says(
     data: st.DataObject, books: OracleBooks
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        door = opened(books, Path(folder))
+    with opened(books) as door:
         for _ in range(3):
             request = data.draw(requests(books, RANKABLE, OF_METRICS))
             metric, column = data.draw(st.sampled_from(request.metrics)), data.draw(st.sampled_from(request.columns))
@@ -80,8 +77,7 @@ def test_a_ranking_is_by_the_oracles_figures_and_its_others_are_what_it_says(
 def test_a_formula_of_a_request_is_what_the_oracle_makes_of_its_operands(
     data: st.DataObject, books: OracleBooks
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        door = opened(books, Path(folder))
+    with opened(books) as door:
         known = {
             **{key: kind for key, kind in kinds_of(books.bases).items() if kind[1] == GL},
             **{key: kind for key, kind in MADE.items() if kind[1] == GL},

@@ -18,7 +18,8 @@ from tests.laws.oracle.asking import ask, behind, told
 from tests.laws.oracle.books import GL, LEAVES, PEOPLE, OracleBooks
 from tests.laws.oracle.requests import requests
 from tests.laws.oracle.strategies import random_books, rollups_by
-from tests.laws.test_figures import REQUESTS, loaded
+from tests.laws.oracle.writing import opened
+from tests.laws.test_figures import REQUESTS
 from tests.support.inspecting import rows_of
 
 Read = Callable[[Partition], pl.DataFrame]
@@ -29,8 +30,8 @@ VERSIONS = ("catalogue_version", "data_version")
 def test_books_with_rollups_answer_as_those_without(data: st.DataObject, books: OracleBooks) -> None:
     declared = {domain: data.draw(rollups_by(LEAVES[domain], 1)) for domain in (GL, PEOPLE)}
     with (
-        loaded(replace(books, rollups=declared), parts=data.draw(st.sampled_from((1, 2)))) as rolled_up,
-        loaded(replace(books, rollups={})) as plain,
+        opened(replace(books, rollups=declared), parts=data.draw(st.sampled_from((1, 2)))) as rolled_up,
+        opened(replace(books, rollups={})) as plain,
     ):
         answer_alike(data, books, rolled_up, plain)
 
@@ -42,8 +43,8 @@ def test_books_answer_with_all_or_each_of_the_chosen_rollups_as_without(
     place = data.draw(st.none() | st.integers(0, 5))
     with (
         small_months_are_large(place) as built,
-        loaded(replace(books, rollups=dict.fromkeys((GL, PEOPLE))), parts=data.draw(st.sampled_from((1, 2)))) as chosen,
-        loaded(replace(books, rollups={})) as plain,
+        opened(replace(books, rollups=dict.fromkeys((GL, PEOPLE))), parts=data.draw(st.sampled_from((1, 2)))) as chosen,
+        opened(replace(books, rollups={})) as plain,
     ):
         assert all(built)
         answer_alike(data, books, chosen, plain)

@@ -1,10 +1,8 @@
 """The law of explained variances: on random books, every list adds up exactly, and rows lead to what they show."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -29,6 +27,7 @@ from tests.laws.scoped.profiles import ProfileSpec
 from tests.laws.scoped.writing import ScopedTools
 from tests.support.drilling import calls_explained, exactly
 from tests.support.explaining import contributions, fraction
+from tests.support.memory import folder_in_memory
 
 Known = tuple[ScopedBooks, tuple[ProfileSpec, ...]]
 
@@ -42,8 +41,8 @@ def asked_of(arguments: dict[str, Any]) -> ExplainRequest:
 
 @given(known=seen_books(), drawn=st.lists(variance(), min_size=10, max_size=20))
 def test_contributions_add_up_to_the_variance_that_a_report_shows(known: Known, drawn: list[dict[str, Any]]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        caller = ScopedTools(*known, Path(folder)).caller(LARGE)
+    with folder_in_memory() as folder:
+        caller = ScopedTools(*known, folder).caller(LARGE)
         for arguments in drawn:
             with suppress(Refusal):
                 found = explain(explain_query(asked_of(arguments), caller.reader), caller.reader)
@@ -71,8 +70,8 @@ def reported(arguments: dict[str, Any], found: Explanation, caller: Caller) -> F
 
 @given(known=seen_books(), drawn=st.lists(variance(), min_size=10, max_size=20))
 def test_rows_of_sums_tie_to_the_rows_behind_them(known: Known, drawn: list[dict[str, Any]]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        caller = ScopedTools(*known, Path(folder)).caller(LARGE)
+    with folder_in_memory() as folder:
+        caller = ScopedTools(*known, folder).caller(LARGE)
         for arguments in drawn:
             with suppress(Refusal):
                 answer = TOOLS["explain_variance"].run(caller, asked_of(arguments)).result

@@ -1,13 +1,25 @@
-"""Loads, files, uploads and callers in memory: they keep the contracts of the stores, for tests of what uses them."""
+"""A folder in memory, and loads, files, uploads and callers that keep the contracts of the stores, for tests."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadStatus
 from server.base.interfaces import ClaimsRecord, File, LoadCount, LoadQuery, Upload, UploadState
+
+MEMORY = Path("/dev/shm")  # noqa: S108 - folders of a test of their own
+
+
+@contextmanager
+def folder_in_memory() -> Iterator[Path]:
+    """Make a folder until the block ends, where many small files are written fastest."""
+    with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+        yield Path(folder)
 
 
 class MemoryLoads:

@@ -2,9 +2,7 @@
 
 import json
 import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -34,8 +32,7 @@ def replay(number: int, count: int) -> None:
     @from_seed(number, count)
     @given(data=st.data(), books=random_books())
     def answered(data: st.DataObject, books: OracleBooks) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            door = opened(books, Path(folder))
+        with opened(books) as door:
             for request in data.draw(st.lists(requests(books), min_size=4, max_size=4)):
                 sys.stdout.write(json.dumps(told(ask(door, books, request))) + "\n")
 

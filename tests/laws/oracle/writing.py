@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from tests.laws.oracle.books import (
 from tests.laws.oracle.calendar import trading_table
 from tests.laws.oracle.expressions import text
 from tests.support.books import load_instance
+from tests.support.memory import folder_in_memory
 from tests.support.small import write_instance
 
 DIMENSIONS = """
@@ -43,8 +45,15 @@ PROFILE = "seen"
 STATEMENT = "full"
 
 
-def opened(books: OracleBooks, folder: Path, *, parts: int = 1) -> Door:
+@contextmanager
+def opened(books: OracleBooks, *, parts: int = 1) -> Iterator[Door]:
     """Write books, load them, and open them as their profile sees them; the ledger in so many bindings and files."""
+    with folder_in_memory() as folder:
+        yield loaded(books, folder, parts)
+
+
+def loaded(books: OracleBooks, folder: Path, parts: int) -> Door:
+    """Write books into a folder and load them."""
     facts = {domain: [row for row in books.rows if row.domain == domain] for domain in (GL, PEOPLE)}
     splits = {f"gl{at}": facts[GL][at::parts] for at in range(1, parts)}
     facts[GL] = facts[GL][::parts]

@@ -5,10 +5,8 @@ breaks it with its books.
 """
 
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -21,7 +19,8 @@ from tests.laws.scoped.books import ScopedBooks, random_books
 from tests.laws.scoped.calls import EVERYTHING_LISTED, LARGE, BudgetedCall, calls, calls_of, comparing
 from tests.laws.scoped.cutting import Sight, cut
 from tests.laws.scoped.profiles import ProfileSpec, profiles_asked
-from tests.laws.scoped.writing import EVERYTHING, IN_MEMORY, ScopedTools
+from tests.laws.scoped.writing import EVERYTHING, ScopedTools
+from tests.support.memory import folder_in_memory
 
 BOOKS_OF_A_SEED = 20  # the later books of a seed vary the earlier ones
 NEARLY = range(-60, 61)  # tokens of budget: ids of loads and versions are not of the same digits
@@ -77,9 +76,9 @@ def broken_calls(
 ) -> Iterator[BrokenCall]:
     """Yield the calls, and those that list everything, whose answers are not those of books cut to the profiles."""
     sight = Sight(books, profiles)
-    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
-        seen = ScopedTools(books, profiles, Path(folder, "seen"))
-        whole = ScopedTools(cut(books, sight), [EVERYTHING], Path(folder, "cut"))
+    with folder_in_memory() as folder:
+        seen = ScopedTools(books, profiles, folder / "seen")
+        whole = ScopedTools(cut(books, sight), [EVERYTHING], folder / "cut")
         for call in (*EVERYTHING_LISTED, *drawn):
             if not compares(call, sight) and not same(call, seen, whole):
                 yield BrokenCall(call, asked(call, seen), asked(call, whole))
@@ -89,9 +88,9 @@ def broken_comparisons(
     books: ScopedBooks, profiles: Sequence[ProfileSpec], pair: tuple[str, str], drawn: Sequence[BudgetedCall]
 ) -> Iterator[BrokenCall]:
     """Yield the calls whose variances are not those of books with both scenarios cut to what is seen of both."""
-    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
-        seen = ScopedTools(books, profiles, Path(folder, "seen"))
-        both = ScopedTools(cut(books, Sight(books, profiles), pair), [EVERYTHING], Path(folder, "both"))
+    with folder_in_memory() as folder:
+        seen = ScopedTools(books, profiles, folder / "seen")
+        both = ScopedTools(cut(books, Sight(books, profiles), pair), [EVERYTHING], folder / "both")
         for call in drawn:
             mine, theirs = asked(call, seen), asked(call, both)
             if (mine := compared_alike(mine)) != (theirs := compared_alike(theirs)):

@@ -25,8 +25,6 @@ from tests.support.small import write_instance
 
 Held = Mapping[str, Sequence[ProfileSpec]]  # the profiles of each subject
 ROW_CAP = 1000
-MEMORY = Path("/dev/shm")  # noqa: S108 - folders of a test of their own
-IN_MEMORY = MEMORY if MEMORY.is_dir() else None  # where books of many small files are written fastest
 WORKSHOP = ScriptRunner(Pool(8))  # of all books; with a place for each thread that asks at once
 atexit.register(WORKSHOP.close)
 EVERYTHING = ProfileSpec({"*": GrantSpec()})
