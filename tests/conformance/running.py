@@ -18,7 +18,8 @@ from tests.support.serving import free_ports
 
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
-INSPECTOR = MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
+CLIENTS = MODULES / "@modelcontextprotocol" / "inspector" / "clients"
+INSPECTOR = CLIENTS / "launcher" / "build" / "index.js"
 TIEOUT = Path(sys.executable).with_name("tieout")
 PATIENCE_SECONDS = 60
 SUITE_SECONDS = 300
@@ -113,6 +114,27 @@ def inspect(node: Path, folder: Path, *arguments: str | Path, catalog: bool = Tr
         timeout=PATIENCE_SECONDS,
     )
     return InspectorRun(ran.returncode, json.loads(ran.stdout) if ran.stdout else None, ran.stderr)
+
+
+@contextmanager
+def inspector_runs(node: Path, folder: Path) -> Iterator[Callable[..., InspectorRun]]:
+    """Yield what runs the Inspector's command line as `inspect` does, in one process until the block ends."""
+    environment = at_home(folder) | {"MCP_CATALOG_PATH": str(folder / "catalog.json")}
+    command = [node, HERE / "inspector_runs.mjs", CLIENTS / "cli" / "build" / "index.js"]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        asked, told = process.stdin, process.stdout
+        assert asked is not None
+        assert told is not None
+
+        def run(*arguments: str) -> InspectorRun:
+            asked.write(f"{json.dumps(['--format', 'json', *arguments])}\n")
+            asked.flush()
+            exit_code, out, complaint = json.loads(told.readline())
+            return InspectorRun(exit_code, json.loads(out) if out else None, complaint)
+
+        yield run
 
 
 def at_home(folder: Path) -> dict[str, str]:

@@ -1,7 +1,10 @@
-"""The MCP Inspector's command line against the real server, in both protocol eras."""
+"""The MCP Inspector's command line against the real server, in both protocol eras.
+
+Most runs share a process; one of each era, and the client entry that the server prints, has a process of its own.
+"""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ from server.tools.resources import DEFINITIONS
 from server.tools.tool import built
 from server.tools.toolbox import TOOLS
 from tests.conformance.figures import PNL, SCENARIOS, STATEMENT
-from tests.conformance.running import InspectorRun, RunningServer, inspect
+from tests.conformance.running import InspectorRun, RunningServer, inspect, inspector_runs
 from tests.support.programs import missing
 
 ERAS = ("legacy", "modern")
@@ -67,16 +70,16 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 Inspector = Callable[..., InspectorRun]
 
 
-@pytest.fixture(scope="session")
-def inspector(node: Path, real: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Inspector:
+@pytest.fixture(scope="module")
+def inspector(node: Path, real: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspector]:
     """The Inspector's command line before the real server."""
-    folder = tmp_path_factory.mktemp("inspector")
+    with inspector_runs(node, tmp_path_factory.mktemp("inspector")) as run:
+        yield lambda era, *arguments, key=real.key: run(*before(real, era, key), *arguments)
 
-    def run(era: str, *arguments: str, key: str = real.key) -> InspectorRun:
-        there = ("--server-url", real.url, "--transport", "http", "--header", f"Authorization: Bearer {key}")
-        return inspect(node, folder, *there, "--stored-auth-only", "--protocol-era", era, *arguments)
 
-    return run
+def before(server: RunningServer, era: str, key: str) -> list[str]:
+    there = ["--server-url", server.url, "--transport", "http", "--header", f"Authorization: Bearer {key}"]
+    return [*there, "--stored-auth-only", "--protocol-era", era]
 
 
 def call(tool: str, arguments: dict[str, Any]) -> list[str]:
@@ -99,8 +102,8 @@ def arguments_of(tool: str, era: str, inspector: Inspector) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_the_tool_schemas_are_portable(era: str, inspector: Inspector) -> None:
-    listed = inspector(era, "--method", "tools/list", "--strict")
+def test_the_tool_schemas_are_portable(era: str, node: Path, real: RunningServer, tmp_path: Path) -> None:
+    listed = inspect(node, tmp_path, *before(real, era, real.key), "--method", "tools/list", "--strict")
     assert (listed.exit_code, listed.complaint) == (OK, "")
     assert [tool["name"] for tool in listed.printed["result"]["tools"]] == list(CALLS)
 
