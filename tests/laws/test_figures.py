@@ -96,7 +96,7 @@ def test_rows_without_a_date_have_the_figures_of_a_month_that_holds_them_alone(
     day = date(2020, 6, 15)
     rows = tuple(replace(row, day=day) for row in books.rows if row.day is None)
     month, alone = period_of(day, MONTH, books.fiscal), replace(books, rows=rows)
-    with loaded(books) as door:
+    with opened(books) as door:
         for _ in range(REQUESTS[0]):
             drawn = data.draw(requests(books, breakdowns=UNTIMED))
             columns = data.draw(st.lists(st.sampled_from(TERMS), min_size=1, unique_by=lambda side: side.text))
