@@ -13,6 +13,8 @@ from functools import partial
 from multiprocessing.connection import Connection
 from threading import Thread
 
+import uvloop
+
 from engine.books.books import Shelf
 from engine.instance.read import Instance, read_instance
 from sandbox.pool import WORKER, Pool
@@ -101,7 +103,9 @@ def main(control: int, parent: int, *listening: int, tools: Mapping[str, Tool] =
             app = application(dispatch, verifier, settings, health, metrics, beside=beside)
             server = HttpServer(app, settings, ready=lambda: link.send(Ready()))
             with closing(workshop), closing(archive), followed(profiles), recorded(recorder), swept(archive):
-                asyncio.run(serve(server, leases, link, [socket.socket(fileno=number) for number in listening]))
+                sockets = [socket.socket(fileno=number) for number in listening]
+                with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
+                    loop.run(serve(server, leases, link, sockets))
 
 
 async def serve(
