@@ -41,6 +41,8 @@ class ReportArguments(TypedDict, total=False):
     """Dimension key to member id or ids, or to {"exclude": ids}."""
     dimensions: Sequence[str]
     """Dimension keys to break down by."""
+    subtotals: bool
+    """Whether each group of a breakdown by two or more dimensions has a row of its own above it."""
     scale: int
     """Currency unit of what is shown as a power of ten: 0, 3, 6 or 9."""
     decimals: int | None
@@ -68,6 +70,7 @@ class Fields(TypedDict):
     period_end: str | None
     filters: dict[str, str | Selection]
     dimensions: tuple[str, ...]
+    subtotals: bool
     scale: int
     decimals: int | None
 
@@ -162,6 +165,7 @@ def fields(asked: ReportArguments) -> Fields:
         "period_end": end,
         "filters": requested_filters(asked.get("filters")),
         "dimensions": tuple(asked.get("dimensions", ())),
+        "subtotals": asked.get("subtotals", False),
         "scale": asked.get("scale", 0),
         "decimals": asked.get("decimals"),
     }

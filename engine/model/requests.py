@@ -34,9 +34,9 @@ class ColumnRequest(Request):
     """One column to show."""
 
     scenario: str
-    """A scenario id, variance or shifted view, such as actual, actual@py or var(actual,budget)."""
+    """A scenario id, variance or shifted view: actual, actual@py, var(actual,budget)."""
     alias: str | None = None
-    """Heading to show, such as Actuals, Budget or Var %. Always give one."""
+    """Heading, such as Actuals or Var %. Always give one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,18 +55,20 @@ class ReportRequest(Request):
     """What statements and metrics have in common."""
 
     scenarios: tuple[ColumnRequest, ...] | None = None
-    """The columns, in order. Left out: the default."""
+    """Columns in order. Left out: the default."""
     period_start: str | None = None
     """First period: YYYY-MM, fiscal YYYY or YYYY-Qn, CY2026-Q1, YYYY-Wnn, YYYY-MM-DD, last_closed(-n), (undated). One
     bound alone is one period."""
     period_end: str | None = None
     """Last period, of the same grain."""
     filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)
-    """Dimension key to member or members, such as {"organisation": "EUROPE", "account": ["6010", "6020"]}, or
+    """Dimension key to members, such as {"organisation": "EUROPE", "account": ["6010", "6020"]}, or
     {"exclude": [members]}. Members by id of search_hierarchy, or a code or name that only one has. AND across keys, OR
     inside one."""
     dimensions: tuple[str, ...] = ()
-    """Dimension keys to break down by, such as ["period"]."""
+    """Dimension keys to break down by, as ["period"]."""
+    subtotals: bool = False
+    """Also a row for each group; needs two dimensions."""
     scale: int = 0
     """Currency unit as a power of ten: 0, 3, 6 or 9."""
     decimals: int | None = None
@@ -218,7 +220,7 @@ class MetricRequest(ReportRequest):
     asc: bool = False
     """Smallest first."""
     top: int | None = None
-    """Show so many, 1 to 200; one row (others) has the rest. Without order_by, by the first column."""
+    """Show 1 to 200; a row (others) has the rest. Without order_by, by the first column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,10 +270,9 @@ class SearchRequest(Request):
     dimension: str | None = None
     """A dimension key to stay inside."""
     limit: int | None = None
-    """At most so many records and so many nodes, 10,000 at most; left out, 200 and 100 of a listing, 50 and 20 of a
-    search."""
+    """At most so many records and nodes, to 10,000; left out, 200 and 100 of a listing, 50 and 20 of a search."""
     offset: int = 0
-    """Passes over so many of each section, to read on."""
+    """Skips so many of each section, to read on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +298,7 @@ class RowsRequest(Request):
     columns: tuple[str, ...] | None = None
     """Columns to show, from get_inspection_schema; left out, all."""
     limit: int | None = None
-    """At most so many rows; left out, as many as the server allows."""
+    """At most so many rows; left out, the server's limit."""
     period_start: str | None = None
     """First period, as in reporting calls."""
     period_end: str | None = None

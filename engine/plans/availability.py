@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress, repeat
 
 from engine.books.reader import Reader
 from engine.model.calendar.periods import Grain
@@ -14,6 +15,7 @@ from engine.plans.windows import DateWindow
 from engine.queries.values import Filter, Query
 
 BALANCE_WITHOUT_DATE = "a balance is that of a day, and these rows have no date"
+BrokenDown = tuple[bool, ...]  # for each dimension of the breakdown, whether a place has a member of it
 KEPT_REASONS = 1_000  # bases whose reason an availability keeps, as a size in members
 
 
@@ -54,17 +56,19 @@ class Availability:
         """Return members as a domain knows them: None, the total, for a dimension that it lacks."""
         return tuple(member if has else None for member, has in zip(members, self.across[domain], strict=True))
 
-    def missing_dimensions(self, expression: Expression) -> tuple[str, ...]:
-        """Return the dimensions of the breakdown that a figure lacks; it repeats its aggregate over them."""
+    def missing_dimensions(self, expression: Expression, by: BrokenDown = ()) -> tuple[str, ...]:
+        """Return the dimensions of the breakdown that a figure lacks; it repeats its aggregate over them.
+
+        `by` narrows the breakdown to that of a sub-total.
+        """
         if not self.dimensions:
             return ()
-        lacking = {
-            key
-            for base in expression.bases
-            for key, has in zip(self.dimensions, self.across[base.domain], strict=True)
-            if not has
-        }
+        lacking = {key for base in expression.bases for key, has in self.breakdown_of(base.domain, by) if not has}
         return tuple(key for key in self.dimensions if key in lacking)
+
+    def breakdown_of(self, domain: str, by: BrokenDown = ()) -> tuple[tuple[str, bool], ...]:
+        """Return the dimensions of a breakdown, perhaps a narrowed one, each with whether a domain has it."""
+        return tuple(compress(zip(self.dimensions, self.across[domain], strict=True), by or repeat(1)))
 
     def why_not(self, expression: Expression) -> str | None:
         """Return why no column can show a figure, or None if it is available."""
@@ -94,17 +98,20 @@ class Availability:
             return f"{domain.key} is held by {domain.grain.value}, not by {self.grain.value}"
         return why_not_weighed(base, self.filters, self.dimensions, self.reader)
 
-    def why_not_by_member(self, expression: Expression) -> str | None:
-        """Return why only totals show a formula (its operands have different dimensions), or None if members do too."""
-        if (
-            not self.dimensions
-            or isinstance(expression, MeasureExpression)
-            or len({self.across[base.domain] for base in expression.bases}) == 1
-        ):
+    def why_not_by_member(self, expression: Expression, by: BrokenDown = ()) -> str | None:
+        """Return why only totals show a formula (its operands have different dimensions), or None if members do too.
+
+        `by` narrows the breakdown to that of a sub-total.
+        """
+        if not self.dimensions or isinstance(expression, MeasureExpression):
             return None
-        domains = dict.fromkeys(base.domain for base in expression.bases)
-        short = [domain for domain in domains if not all(self.across[domain])]
-        lacking = self.missing_dimensions(expression)
+        has = {
+            domain: self.breakdown_of(domain, by) for domain in dict.fromkeys(base.domain for base in expression.bases)
+        }
+        if len(set(has.values())) == 1:
+            return None
+        short = [domain for domain, known in has.items() if not all(is_there for _, is_there in known)]
+        lacking = self.missing_dimensions(expression, by)
         return f"{' and '.join(short)} cannot be broken down by {' and '.join(lacking)}"
 
     def why_not_by_time(self, expression: Expression) -> str | None:
@@ -129,12 +136,12 @@ class Availability:
         """Tell whether a domain can answer at the grains that bound a window."""
         return all(map(self.catalogue.domains[domain].carries, window.grains))
 
-    def operand(self, expression: FormulaExpression, window: DateWindow) -> str:
-        """Return the operand that makes a formula unavailable in a window."""
+    def operand(self, expression: FormulaExpression, window: DateWindow, by: BrokenDown) -> str:
+        """Return the operand that makes a formula unavailable in a window and a narrowed breakdown."""
         for name, part in expression.parts.items():
-            if self.why_not(part) or self.why_not_by_member(part) or self.why_not_in(part, window):
+            if self.why_not(part) or self.why_not_by_member(part, by) or self.why_not_in(part, window):
                 return name
-        lacking: Sequence[str] = [name for name, part in expression.parts.items() if self.missing_dimensions(part)]
+        lacking: Sequence[str] = [name for name, part in expression.parts.items() if self.missing_dimensions(part, by)]
         return next(iter(lacking or expression.parts))
 
 

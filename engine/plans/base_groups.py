@@ -134,15 +134,17 @@ class BaseGroup:
             )
         )
 
-    def targets(self, classes: tuple[int, ...]) -> Sequence[AccumulatorTarget]:
-        """Return the accumulator targets of the sums of one combination of classes."""
-        known = self._targets.get(classes)
+    def targets(self, classes: tuple[int, ...], *, subtotals: bool) -> Sequence[AccumulatorTarget]:
+        """Return the accumulator targets of the sums of one combination of classes, perhaps with sub-totals."""
+        known = self._targets.get((classes, subtotals))
         if known is None:
             found = {known.leaf: known.classes[number] for known, number in zip(self.classes, classes, strict=True)}
             known = []
             if len(self._targets) < KEPT_TARGETS:
-                self._targets[classes] = known
-            for position, members, weight, factor in class_contributions(found, self.weights, self.axes, self.places):
+                self._targets[classes, subtotals] = known
+            for position, members, weight, factor in class_contributions(
+                found, self.weights, self.axes, self.places, subtotals=subtotals
+            ):
                 base = self.bases[position]
                 amount = ONE if base.over_members.counts else weight * factor  # weights never scale a count
                 scaled = amount.numerator * (self.denominators[position] // amount.denominator)
@@ -154,7 +156,7 @@ class BaseGroup:
         return known
 
     @cached_property
-    def _targets(self) -> dict[tuple[int, ...], list[AccumulatorTarget]]:
+    def _targets(self) -> dict[tuple[tuple[int, ...], bool], list[AccumulatorTarget]]:
         return {}
 
 

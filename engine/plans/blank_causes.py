@@ -15,7 +15,9 @@ from engine.model.formulas import Figure, Formula, Nothing, Operands, Product, Q
 from engine.model.notes import BLANKS, Note
 from engine.model.scenarios import Reference, Side
 from engine.model.stopping import watched
-from engine.plans.figures import ColumnRead, Coordinates, Figures
+from engine.plans.availability import BrokenDown
+from engine.plans.figures import ColumnRead, Figures
+from engine.plans.places import Coordinates
 from engine.plans.presence import Anchor
 from engine.plans.rows import Expression, FormulaExpression
 from engine.plans.variances import Variances
@@ -79,20 +81,20 @@ class BlankCauses:
 
     def unavailable(self, expression: Expression, column_read: ColumnRead, place: Coordinates) -> Note:
         """Return the note on a figure that the domains cannot answer."""
-        key = (expression, column_read, place.time, any(place.members))
+        key = (expression, column_read, place.time, by := place.broken_down)
         if key not in self._unavailable:
             availability, window = self.figures.plan.availability, column_read.windows[place.time]
-            by_member = availability.why_not_by_member(expression) if any(place.members) else None
+            by_member = availability.why_not_by_member(expression, by) if any(by) else None
             why = availability.why_not(expression) or by_member or availability.why_not_in(expression, window) or ""
             if isinstance(expression, FormulaExpression):
-                operand = availability.operand(expression, window)
+                operand = availability.operand(expression, window, by)
                 self._unavailable[key] = Note.of("not_computable", operand=operand, reason=why)
             else:
                 self._unavailable[key] = Note.of("unavailable", reason=why)
         return self._unavailable[key]
 
     @cached_property
-    def _unavailable(self) -> dict[tuple[Expression, ColumnRead, int, bool], Note]:
+    def _unavailable(self) -> dict[tuple[Expression, ColumnRead, int, BrokenDown], Note]:
         return {}
 
     def of_window(self, expression: Expression, column_read: ColumnRead, time: int) -> Note | None:

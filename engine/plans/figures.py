@@ -19,6 +19,7 @@ from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import Amounts, FigureCell, figure_cells
 from engine.plans.availability import Availability
 from engine.plans.measure import Batch, batches
+from engine.plans.places import Coordinates, in_order, places
 from engine.plans.presence import Presences, WindowResolver, ask_presence, compared_with
 from engine.plans.rows import (
     Expression,
@@ -169,6 +170,7 @@ class FigurePlan:
                 len(self.axes),
                 self.query.filters,
                 self.presences,
+                subtotals=self.query.nests,
             )
         )
 
@@ -223,15 +225,6 @@ class FigurePlan:
         return Figures(self, amounts)
 
 
-@dataclass(frozen=True, slots=True)
-class Coordinates:
-    """One cell of every row and reading: some members (none: all) at one time column (the last is the total)."""
-
-    members: Members
-    time: int
-    is_total: bool
-
-
 @dataclass(frozen=True, eq=False)
 class Figures:
     """The figures of a plan, by expression, column read and place."""
@@ -246,43 +239,21 @@ class Figures:
 
     @cached_property
     def places(self) -> tuple[Coordinates, ...]:
-        """Every place in the order of the breakdown, the total last.
-
-        The periods stand below each combination of the members named before them.
-        """
-        plan, everyone = self.plan, (None,) * len(self.plan.axes)
-        total = Coordinates(everyone, len(plan.times), is_total=True)
-        if not plan.query.breakdown:
-            return (total,)
-        members = self.members if plan.axes else (everyone,)
-        times = range(len(plan.times)) if plan.query.time else (len(plan.times),)
-        keys = [dimension.key for dimension in plan.query.breakdown]
-        before = keys.index(plan.query.time.dimension.key) if plan.query.time else len(keys)
-        groups = (list(group) for _, group in groupby(members, lambda found: found[:before]))
-        ordered = ((found, time) for group in groups for time in times for found in group)
-        return (*(Coordinates(found, time, is_total=False) for found, time in watched(ordered, plan.stop)), total)
-
-    @cached_property
-    def orders(self) -> list[dict[str, int]]:
-        """The display order of the members of each axis."""
-        return [{member: place for place, member in enumerate(watched(axis.ids))} for axis in self.plan.axes]
+        """Every place in the order of the breakdown, the total last."""
+        plan = self.plan
+        return places(plan.query, plan.axes, len(plan.times), self.members if plan.axes else (), plan.stop)
 
     @cached_property
     def members(self) -> tuple[Members, ...]:
         """The combinations of members that hold rows, in display order."""
-        seen = {
+        seen = (
             members
             for known in self.amounts.values()
             for batch, by_base in known
             for base, amounts in by_base.items()
             for members in amounts.members(batch.runs(base))
-        }
-        keyed = [
-            ([order[str(member)] for order, member in zip(self.orders, members, strict=True)], members)
-            for members in watched(seen)
-            if None not in members
-        ]
-        return tuple(members for _, members in watched(sorted(keyed, key=itemgetter(0))))
+        )
+        return in_order(seen, self.plan.query, self.plan.axes)
 
     def of(self, expression: Expression, column_read: ColumnRead) -> Sequence[Figure]:
         """Return the figures of an expression in one column read, by place."""
@@ -304,9 +275,11 @@ class Figures:
     def _compute(self, expression: FormulaExpression, column_read: ColumnRead) -> Sequence[Figure]:
         parts = {name: self.of(part, column_read) for name, part in expression.parts.items()}
         figures = evaluate(expression.formula, expression.types, parts, self.plan.stop)
-        if self.plan.availability.why_not_by_member(expression):
+        why_not = self.plan.availability.why_not_by_member
+        if why_not(expression):
+            blank = {by for by in {place.broken_down for place in self.places} if why_not(expression, by)}
             return [
-                Nothing.UNAVAILABLE if any(place.members) else figure
+                Nothing.UNAVAILABLE if place.broken_down in blank else figure
                 for figure, place in zip(figures, self.places, strict=True)
             ]
         return figures

@@ -43,9 +43,24 @@ MOST_ADDED = 20_000  # amounts of single leaves that are added up for a filter
 
 @dataclass(eq=False)
 class AmountMemo:
-    """The amounts of the bases of a batch by month, once they are read."""
+    """The amounts of the bases of a batch by month, once they are read: with those of sub-totals, without, or both.
 
-    amounts: Sequence[Amounts] | None = None
+    What is held stays, since a reader that found it reads nothing.
+    """
+
+    with_subtotals: Sequence[Amounts] | None = None
+    without: Sequence[Amounts] | None = None
+
+    def amounts(self, *, subtotals: bool) -> Sequence[Amounts] | None:
+        """Return the amounts; those with sub-totals answer for those without."""
+        return self.with_subtotals if subtotals else self.with_subtotals or self.without
+
+    def hold(self, amounts: Sequence[Amounts], *, subtotals: bool) -> None:
+        """Hold amounts that were read."""
+        if subtotals:
+            self.with_subtotals = amounts
+        else:
+            self.without = amounts
 
 
 @dataclass(eq=False)
@@ -88,6 +103,7 @@ class Batch:
     memo: AmountMemo | None = None
     within: Cell = EVERYTHING  # of the filters that narrow what is read and change nothing else
     by_leaf: LeafAmounts | None = None  # what answers such a filter, if the books may have it
+    subtotals: bool = False  # whether it sums those of its axes
 
     @property
     def group(self) -> BaseGroup:
@@ -126,7 +142,7 @@ class Batch:
     @property
     def reads(self) -> tuple[FactRead, ...]:
         """What to collect; nothing if the memo holds the amounts."""
-        if self.memo and self.memo.amounts is not None:
+        if self.memo and self.memo.amounts(subtotals=self.subtotals) is not None:
             return ()
         return self.by_leaf.batch.reads if self.by_leaf else self.term_reads
 
@@ -152,15 +168,15 @@ class Batch:
 
     def amounts(self, frames: Sequence[pl.DataFrame], stop: Stop = never) -> dict[Base, Amounts]:
         """Return the amounts of every base from the collected frames of `reads`."""
-        found = self.memo.amounts if self.memo else None
+        found = self.memo.amounts(subtotals=self.subtotals) if self.memo else None
         if found is None:
             found = self.by_leaf.amounts(frames, stop) if self.by_leaf else self._amounts(frames, stop)
             if self.memo:
-                self.memo.amounts = found
+                self.memo.hold(found, subtotals=self.subtotals)
         return dict(zip(self.windows, found, strict=True))
 
     def _amounts(self, frames: Sequence[pl.DataFrame], stop: Stop) -> list[Amounts]:
-        found = AmountTable(self.splits.count)
+        found = AmountTable(self.splits.count, subtotals=self.subtotals)
         for group, frame in self.by_class(frames):
             found.add(group, frame, stop)
         return [
@@ -195,8 +211,8 @@ class Batch:
 class AmountTable:
     """Adds rows of sums up to amounts by base, accumulator, members and interval."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, count: int, *, subtotals: bool) -> None:
+        self._count, self._subtotals = count, subtotals
         self.amounts: dict[tuple[int, int], dict[Members, list[Amount | None]]] = defaultdict(dict)
 
     def add(self, group: BaseGroup, sums: pl.DataFrame, stop: Stop) -> None:
@@ -209,7 +225,8 @@ class AmountTable:
             counted = known.get(classes)
             if counted is None:
                 counted = known[classes] = [
-                    (self._by_interval(target), columns[target.column], target) for target in group.targets(classes)
+                    (self._by_interval(target), columns[target.column], target)
+                    for target in group.targets(classes, subtotals=self._subtotals)
                 ]
             interval = row[0]
             for by_interval, column, target in counted:
@@ -229,8 +246,10 @@ def batches(
     places: int,
     filters: Sequence[Filter],
     presences: Presences,
+    *,
+    subtotals: bool = False,
 ) -> list[Batch]:
-    """Return the batches that read some bases of a domain read, each over its windows."""
+    """Return the batches that read some bases of a domain read, each over its windows, perhaps with sub-totals."""
     bases, reader = list(windows), presences.reader
     variants = [term_span.term.variant for term_span in domain_read.term_spans]
     narrowing = {known.dimension.key for known in filters if not any(variants) and narrows(known, bases, axes, reader)}
@@ -242,6 +261,8 @@ def batches(
         for alike in base_groups(bases, axes, places, weighing, variants, reader)
     ]
     leaves = {known.dimension.leaf for known in filters if known.dimension.key in narrowing}
+    if subtotals and len(axes) > 1:
+        return [replace(batch, subtotals=True) for batch in found]
     if len(leaves) != 1 or axes:
         return found
     (leaf,) = leaves
@@ -302,7 +323,7 @@ def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
     """
     count, amounts = presences.reader.leaf_count(leaf), len(batch.windows) * batch.splits.count
     codes = batch.within.granted(leaf).codes
-    if batch.memo is None or batch.memo.amounts is not None or not codes:
+    if batch.memo is None or batch.memo.amounts(subtotals=False) is not None or not codes:
         return batch
     if count * amounts > MOST_MEMOISED or len(codes) * amounts > MOST_ADDED:
         return batch

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import prod
+from operator import mul
 
 import polars as pl
 
@@ -14,6 +16,7 @@ from engine.model.stopping import watched
 from engine.plans.base_groups import BaseGroup
 from engine.plans.figures import FigurePlan
 from engine.plans.measure import Batch
+from engine.plans.places import is_place
 from engine.plans.term_reads import distinct_keys
 from engine.plans.weights import Members
 from engine.queries.values import Ranking
@@ -49,20 +52,32 @@ def report_size(plan: FigurePlan, ranking: Ranking | None = None, most_groups: i
     figures, columns = len(plan.rows) * len(plan.query.columns), len(plan.query.columns)
     groups = most_groups // max(columns, 1)
     shown = (MOST_COMPUTED if ranking is not None and ranking.top is not None else MOST_FIGURES) // max(figures, 1)
-    most, periods = min(groups, shown), periods_of(plan)  # as many places fit, the total included
-    combinations = prod(len(axis.ids) for axis in plan.axes) if periods else 0
-    room = (most - 1) // max(periods, 1)  # for combinations of members; below 0: there is no room for the total
-    if combinations > room or (plan.axes and combinations * periods > COUNTED):
+    most, each = min(groups, shown), places_of_each(plan)  # as many places fit, the total included
+    totals = each if plan.query.nests else 1
+    combinations = most_combinations(plan) if each else 0
+    room = (most - totals) // max(each, 1)  # for combinations of members; below 0: there is no room for the total
+    if combinations > room or (plan.axes and combinations * each > COUNTED):
         known = combinations_within(plan, room) if plan.axes and room >= 0 else None
         if known is None:
             raise too_many(plan) if shown < groups else too_much_work(plan, most_groups)
         combinations = known
-    places = combinations * periods + 1
+    places = combinations * each + totals
     return ReportSize(places * figures, places)
 
 
+def most_combinations(plan: FigurePlan) -> int:
+    """Return how many combinations of members there are, those of sub-totals included."""
+    sizes = [len(axis.ids) for axis in plan.axes]
+    return sum(accumulate(sizes, mul)) if plan.query.nests else prod(sizes)
+
+
+def places_of_each(plan: FigurePlan) -> int:
+    """Return how many places each combination of members has at most; sub-totals also have one over all periods."""
+    return periods_of(plan) + (plan.query.nests and plan.query.time is not None)
+
+
 def periods_of(plan: FigurePlan) -> int:
-    """Return how many places each combination of members has; 0 without a breakdown."""
+    """Return how many periods each combination of members has, 1 without a breakdown by time; 0 without any."""
     if plan.query.time is None:
         return min(len(plan.axes), 1)
     runs = (plan.reader.catalogue.calendar.within(run, plan.query.time.grain) for run in plan.query.selected)
@@ -105,14 +120,14 @@ def combinations_held(plan: FigurePlan, most: int) -> int:
 
 
 def combinations(plan: FigurePlan) -> Iterator[Members]:
-    """Yield the combinations of members that hold rows, as often as they are met."""
+    """Yield the combinations of members that hold rows, those of sub-totals included, as often as they are met."""
     for batch in plan.batches:
-        if len(batch.group.axes) < len(plan.axes):
+        if len(batch.group.axes) < len(plan.axes) and not plan.query.nests:
             continue  # its domain lacks a dimension, so that it holds no whole combination
         for group, held in classes_held(batch, plan):
             for classes in watched(held.iter_rows(), plan.stop):
-                targets = group.targets(classes)
-                yield from (target.members for target in targets if None not in target.members)  # None: the total
+                targets = group.targets(classes, subtotals=batch.subtotals)
+                yield from (target.members for target in targets if is_place(target.members, plan.query))
 
 
 def classes_held(batch: Batch, plan: FigurePlan) -> Iterator[tuple[BaseGroup, pl.DataFrame]]:

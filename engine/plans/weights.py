@@ -294,12 +294,12 @@ def memberships(axis: Axis) -> Mapping[int, list[tuple[str, Exact]]]:
 
 
 def class_contributions(
-    found: Mapping[str, LeafClass], bases: Sequence[BaseWeights], axes: Sequence[Axis], places: int
+    found: Mapping[str, LeafClass], bases: Sequence[BaseWeights], axes: Sequence[Axis], places: int, *, subtotals: bool
 ) -> Iterator[tuple[int, Members, Exact, Exact]]:
     """Yield the base, members, weight and factor of each figure that rows of some classes count in, totals included.
 
     `found` holds the class of each key, `bases` restrict the same dimensions, and `places` is the number of dimensions
-    of the breakdown.
+    of the breakdown. A sub-total names the members of the first axes; the total of each axis after them weighs it.
     """
     nowhere: Members = (None,) * places
     restricting = [known.in_bases for leaf, known in found.items() if leaf in bases[0].by_leaf]
@@ -312,17 +312,17 @@ def class_contributions(
         for known in base.factors:
             if all(known in found[leaf].in_factors for leaf in known.leaves):
                 factor *= known.factor
-        total, cells = weight, [(nowhere, weight)]
-        for axis in axes:
+        totals = [ONE if axis.key in base.hierarchies else found[axis.leaf].in_totals[axis.key] for axis in axes]
+        cells = [(nowhere, weight)]
+        for depth, axis in enumerate(axes):
+            if subtotals or not depth:
+                beyond = prod(totals[depth:], start=ONE)
+                weighed = ((members, counted * beyond) for members, counted in cells)
+                yield from ((position, members, counted, factor) for members, counted in weighed if counted)
             selects = axis.key in base.hierarchies
-            leaves = found[axis.leaf]
-            total *= ONE if selects else leaves.in_totals[axis.key]
             cells = [
                 ((*members[: axis.place], member, *members[axis.place + 1 :]), so_far if selects else so_far * edge)
                 for members, so_far in cells
-                for member, edge in leaves.in_members[axis.key]
+                for member, edge in found[axis.leaf].in_members[axis.key]
             ]
-        if total:
-            yield position, nowhere, total, factor
-        if axes:
-            yield from ((position, members, counted, factor) for members, counted in cells if counted)
+        yield from ((position, members, counted, factor) for members, counted in cells if counted)

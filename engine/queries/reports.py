@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from engine.books.reader import Reader
-from engine.model.catalogue import Dimension, Domain, Metric, Statement
+from engine.model.catalogue import PERIOD, Dimension, Domain, Metric, Statement
 from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
 from engine.model.notes import Note
 from engine.model.requests import MetricRequest, ReportRequest, StatementRequest
@@ -93,6 +93,8 @@ def resolve_query(
         notes = [*notes, Note.of("undated")]
     filters = resolve_filters(asked.filters, reader, last_closed, period.grain)
     breakdown = resolve_breakdown(asked.dimensions, reader, domains)
+    if asked.subtotals:
+        refuse_nothing_to_nest(breakdown, reader, domains)
     selected = select_periods(period, filters.by_time, reader.catalogue.calendar)
     return Query(
         domains=tuple(domains),
@@ -106,6 +108,7 @@ def resolve_query(
         scale=asked.scale,
         decimals=asked.decimals,
         notes=(*notes, *filters.notes),
+        subtotals=asked.subtotals,
     )
 
 
@@ -204,6 +207,23 @@ def resolve_breakdown(keys: Sequence[str], reader: Reader, domains: Sequence[Dom
     """
     refuse_twice(keys, "dimensions")
     return tuple(usable_dimension(key, reader, domains, field="dimensions", breaking_down=True) for key in keys)
+
+
+def refuse_nothing_to_nest(breakdown: Sequence[Dimension], reader: Reader, domains: Sequence[Domain]) -> None:
+    """Raise BadArguments for sub-totals of fewer than two dimensions; the example adds those that are there."""
+    named = [dimension.key for dimension in breakdown]
+    if len(named) > 1:
+        return
+    held = frozenset().union(*(domain.dimensions for domain in domains))
+    usable = [key for key, known in reader.dimensions.items() if known.leaf in held and not known.axis_only]
+    others = [key for key in (*usable, PERIOD) if key not in named]
+    raise BadArguments(
+        f"subtotals adds a row above each group of a breakdown by two or more dimensions, and dimensions names "
+        f"{quoted(named) if named else 'none'}. Name the outer one first, then the inner one, or leave subtotals out.",
+        field="dimensions",
+        got=named,
+        example={"dimensions": [*named, *others][:2], "subtotals": True},
+    )
 
 
 def refuse_twice(names: Sequence[str], field: str) -> None:

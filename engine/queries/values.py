@@ -67,7 +67,7 @@ class Query:
 
     `selected` holds the ranges to read: the requested range, or the parts of it that filters on time keep. `by_time`
     holds these filters as sent, by time dimension. `breakdown` holds the dimensions in the order asked;
-    `time` is the one that breaks down by periods.
+    `time` is the one that breaks down by periods. `subtotals` tells whether the request asks for them.
     """
 
     domains: tuple[Domain, ...]
@@ -81,6 +81,12 @@ class Query:
     scale: int
     decimals: int | None
     notes: tuple[Note, ...]
+    subtotals: bool = False
+
+    @property
+    def nests(self) -> bool:
+        """Whether places stand below sub-totals. A breakdown by one dimension, made of this query, has none."""
+        return self.subtotals and len(self.breakdown) > 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,31 +101,37 @@ def grouped(
 
 
 class PlaceNames:
-    """The names of the places of a report: member ids joined by `/`, with `*` for every member of a dimension."""
+    """The names of the places of a report: member ids joined by `/`, with `*` for every member of a dimension.
+
+    The name of a sub-total has the ids of the first dimensions alone.
+    """
 
     def __init__(self, places: Sequence[MemberTuple]) -> None:
         self.total = len(places) - 1
-        self._ids = [[member.id for member in place.members] for place in watched(places[:-1])]
-        self._counts = [Counter(members) for members in zip(*self._ids, strict=True)]  # of each dimension
+        self._ids = [tuple(member.id for member in place.members) for place in watched(places[:-1])]
+        self._counts = Counter(  # by number of members, dimension and id
+            (len(ids), dimension, known) for ids in watched(self._ids) for dimension, known in enumerate(ids)
+        )
 
     def of(self, positions: Sequence[int]) -> Iterator[str]:
         """Yield the names of places: by one dimension where its members make them up, else each by its path."""
         within = [place for place in watched(positions) if place != self.total]
         if within and len(within) == self.total:
             yield MEMBERS
-        elif within:
-            yield from self._by_dimension(within)
+        else:
+            by_depth: dict[int, list[int]] = defaultdict(list)
+            for place in watched(within):
+                by_depth[len(self._ids[place])].append(place)
+            for depth, found in by_depth.items():
+                yield from self._by_dimension(found, depth)
         if len(within) < len(positions):
             yield TOTAL
 
-    def _path(self, dimension: int, name: str) -> str:
-        return "/".join(name if at == dimension else "*" for at in range(len(self._counts)))
-
-    def _by_dimension(self, positions: Sequence[int]) -> Iterable[str]:
-        for dimension, counts in enumerate(self._counts):
+    def _by_dimension(self, positions: Sequence[int], depth: int) -> Iterable[str]:
+        for dimension in range(depth):
             names = dict.fromkeys(self._ids[place][dimension] for place in watched(positions))
-            if sum(counts[name] for name in watched(names)) == len(positions):
-                return [self._path(dimension, name) for name in watched(names)]
+            if sum(self._counts[depth, dimension, name] for name in watched(names)) == len(positions):
+                return ["/".join(name if at == dimension else "*" for at in range(depth)) for name in watched(names)]
         return ["/".join(self._ids[place]) for place in positions]
 
 

@@ -163,12 +163,21 @@ class ReportData:
     places: tuple[MemberTuple, ...]
     ranked: bool = False  # whether the request orders the members
     time: str | None = None  # the dimension of the breakdown whose members are periods
+    subtotals: bool = False  # whether places stand below sub-totals, each of which has members of the first dimensions
     figures: Sequence[Sequence[Sequence[Figure]]]  # by line, column and place
     notes: tuple[Note, ...]
     freshness: Mapping[str, Mapping[str, Freshness]]
     catalogue_version: str
     data_version: str
     permission: Permission
+
+    def depth(self, place: MemberTuple) -> int:
+        """Return how many sub-totals a place stands below."""
+        return len(place.members) - 1 if self.subtotals and place.members else 0
+
+    def is_subtotal(self, place: MemberTuple) -> bool:
+        """Tell whether other places stand below a place; the total is none."""
+        return self.subtotals and 0 < len(place.members) < len(self.breakdown)
 
     @property
     def money(self) -> str:

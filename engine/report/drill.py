@@ -92,8 +92,17 @@ def filter_json(ids: Selection) -> str | list[str] | dict[str, list[str]]:
 
 
 def place_drill(members: Sequence[ReportMember], plan: FigurePlan) -> Drill:
-    """Return the part of a combination of members. A period member replaces the filters on time."""
-    filters: dict[str, Any] = {}
+    """Return the part of a combination of members; none are the total. A period member replaces the filters on time.
+
+    It filters a dimension of which it has no member by all of them, if the total over it does not count every visible
+    leaf exactly once, so that inspected rows weigh what they weigh in the total.
+    """
+    known = {*(filtered.dimension.key for filtered in plan.query.filters), *(member.dimension for member in members)}
+    filters: dict[str, Any] = {
+        axis.key: ALL
+        for axis in plan.axes
+        if axis.key not in known and axis.total is not None and not plan.reader.counts_all(axis.key, axis.total)
+    }
     period: dict[str, str] = {}
     for member in members:
         if plan.query.time and member.dimension == plan.query.time.dimension.key:
@@ -110,18 +119,3 @@ def selection_of_member(member: ReportMember, plan: FigurePlan) -> Selection:
     if isinstance(same, Exclusion) and plan.reader.catalogue.dimensions[member.dimension].kind is DimensionKind.RAGGED:
         return Exclusion(exclude=same.exclude, include=(member.id,))
     return (member.id,)
-
-
-def total_drill(plan: FigurePlan) -> Drill:
-    """Return the part of the total.
-
-    It filters a breakdown by all its members if the total does not count every visible leaf exactly once, so that
-    inspected rows weigh what they weigh in the total.
-    """
-    filtered = {known.dimension.key for known in plan.query.filters}
-    whole = {
-        axis.key: ALL
-        for axis in plan.axes
-        if axis.key not in filtered and axis.total is not None and not plan.reader.counts_all(axis.key, axis.total)
-    }
-    return joined({"filters": whole})

@@ -10,7 +10,8 @@ from engine.model.exact import ONE, ZERO, Exact
 from engine.model.formulas import Figure, FigureKind
 from engine.model.stopping import watched
 from engine.plans.figure_forms import FigureForm, RatioForm, terms_of_sum
-from engine.plans.figures import Coordinates, FigurePlan, Figures
+from engine.plans.figures import FigurePlan, Figures
+from engine.plans.places import Coordinates
 from engine.plans.rows import Expression, FormulaExpression, Row, metric_row, statement_rows
 from engine.plans.variances import Variances
 from engine.plans.weight_notes import is_topped

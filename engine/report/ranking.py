@@ -11,7 +11,8 @@ from engine.model.formulas import Figure, Nothing
 from engine.model.requests import Exclusion
 from engine.model.scenarios import Reference, Variance
 from engine.model.stopping import watched
-from engine.plans.figures import ColumnRead, Coordinates, FigurePlan, Figures
+from engine.plans.figures import ColumnRead, FigurePlan, Figures
+from engine.plans.places import Coordinates
 from engine.plans.report_size import refuse_too_many_shown
 from engine.plans.rows import Row
 from engine.plans.variances import Variances
@@ -20,7 +21,7 @@ from engine.plans.weights import Axis
 from engine.queries.filters import filter_of
 from engine.queries.values import Filter, Ranking
 from engine.report.data import OTHERS, MemberTuple, ReportMember
-from engine.report.drill import filter_json, joined, place_drill, total_drill
+from engine.report.drill import filter_json, joined, place_drill
 
 OTHERS_LABEL = "Others"
 
@@ -76,34 +77,35 @@ class LabelledMembers(dict[tuple[str, str], ReportMember]):
 
 def place_of(place: Coordinates, plan: FigurePlan, labelled: LabelledMembers) -> MemberTuple:
     """Return the report's place for coordinates, with member labels."""
-    if place.is_total:
-        return MemberTuple((), is_total=True, drill=total_drill(plan))
-    members, weight = members_of(place, plan, labelled), into_total(place, plan)
-    drill = place_drill(members, plan)
-    return MemberTuple(members, is_total=False, drill=drill, into_parent=None if weight == ONE else weight)
+    members = members_of(place, plan, labelled)
+    drill, weight = place_drill(members, plan), into_parent(members, plan)
+    return MemberTuple(members, is_total=place.is_total, drill=drill, into_parent=None if weight == ONE else weight)
 
 
-def into_total(place: Coordinates, plan: FigurePlan) -> Exact:
-    """Return what the figures of a place count for in the total, by the trees that weigh a figure of the plan."""
+def into_parent(members: Sequence[ReportMember], plan: FigurePlan) -> Exact:
+    """Return what the figures of a place count for in the total, by the trees that weigh a figure of the plan.
+
+    Below a sub-total it is what they count for in that one.
+    """
     weight = ONE
-    for axis, member in zip(plan.axes, place.members, strict=True):
-        if axis.into_total and any(is_weighed(base, axis, plan) for base in plan.bases):
-            weight = weight * axis.into_total.get(str(member), ONE)
+    for member in members[-1:] if plan.query.nests else members:
+        axis = next((axis for axis in plan.axes if axis.key == member.dimension and axis.into_total), None)
+        if axis and any(is_weighed(base, axis, plan) for base in plan.bases):
+            weight = weight * axis.into_total.get(member.id, ONE)
     return weight
 
 
 def members_of(place: Coordinates, plan: FigurePlan, labelled: LabelledMembers) -> tuple[ReportMember, ...]:
-    """Return the members of coordinates in the order of the breakdown, none for the total."""
-    if place.is_total:
-        return ()
+    """Return the members of coordinates in the order of the breakdown: of a sub-total the first, of the total none."""
     by_axis = dict(zip((axis.key for axis in plan.axes), place.members, strict=True))
     members = []
     for dimension in plan.query.breakdown:
-        if dimension.grain:
+        member = by_axis.get(dimension.key)
+        if dimension.grain and place.time < len(plan.times):
             period: Period = plan.times[place.time]
             members.append(ReportMember(dimension.key, period.code, period.label))
-        else:
-            members.append(labelled[dimension.key, str(by_axis[dimension.key])])
+        elif member is not None:
+            members.append(labelled[dimension.key, member])
     return tuple(members)
 
 
@@ -154,14 +156,17 @@ def ranking_figures(
 ) -> Mapping[str, Figure]:
     """Return the figure that orders each member of the first dimension."""
     figures = by_row[ranking.line][ranking.column]
-    if len(plan.query.breakdown) > 1:
+    if len(plan.query.breakdown) > 1 and not plan.query.nests:
         columns = plan.query.columns[ranking.column : ranking.column + 1]
         query = replace(plan.query, breakdown=plan.query.breakdown[:1], time=None, columns=columns)
         alone = replace(plan, rows=plan.rows[ranking.line : ranking.line + 1], query=query)
         found = alone.collect()
         ((figures,),) = figures_by_row(alone, found, Variances(found))
         places = found.places
-    return {str(place.members[0]): figure for place, figure in watched(zip(places[:-1], figures, strict=False))}
+    first: dict[str, Figure] = {}
+    for place, figure in watched(zip(places[:-1], figures, strict=False)):
+        first.setdefault(str(place.members[0]), figure)  # a sub-total stands before what it holds
+    return first
 
 
 def in_order(members: Iterable[str], figures: Mapping[str, Figure], *, asc: bool) -> list[str]:
@@ -187,23 +192,35 @@ def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTa
     figures = other.collect()
     variances = Variances(figures)
     by_row = figures_by_row(other, figures, variances)
-    within = figures.places[:-1] if other.query.breakdown else figures.places
+    last = len(figures.places) - 1
+    within = [*([last] if plan.query.nests or not other.query.breakdown else []), *range(last)]
     places, labelled = [], LabelledMembers(plan.reader)
-    for place in watched(within, plan.stop):
-        members = members_of(place, other, labelled)
+    for at in watched(within, plan.stop):
+        members = members_of(figures.places[at], other, labelled)
         drill = joined(place_drill(members, other), {"filters": {first.key: filter_json(left.asked)}})
         member = ReportMember(first.key, OTHERS, OTHERS_LABEL)
-        places.append(MemberTuple((member, *members), is_total=False, drill=drill, holds=holds))
+        weight = into_parent(members, other)
+        places.append(
+            MemberTuple(
+                (member, *members),
+                is_total=False,
+                drill=drill,
+                into_parent=None if weight == ONE else weight,
+                holds=holds,
+            )
+        )
     return FigureTable(
         tuple(places),
         [
             [
-                list(column[: len(within)]) if is_available(row, plan) else [Nothing.UNAVAILABLE] * len(within)
+                [column[at] for at in watched(within)]
+                if is_available(row, plan)
+                else [Nothing.UNAVAILABLE] * len(within)
                 for column in columns
             ]
             for row, columns in zip(plan.rows, by_row, strict=True)
         ],
-        [(figures, at) for at in range(len(within))],
+        [(figures, at) for at in watched(within)],
     )
 
 

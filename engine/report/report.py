@@ -17,6 +17,7 @@ from engine.report.layout import Layout, LayoutColumn, LayoutRow, display, layou
 
 
 HEAD = ("label", "line_order", "level", "kind", "scenario", "alias", "unit")
+DEPTH = "breakdown_level"
 
 
 def schema_of(report: ReportData) -> dict[str, type[pl.DataType]]:
@@ -31,6 +32,7 @@ def schema_of(report: ReportData) -> dict[str, type[pl.DataType]]:
         "scenario": pl.String,
         "alias": pl.String,
         **members,
+        **({DEPTH: pl.UInt32} if report.subtotals else {}),
         "value": pl.Float64,
         "exact": pl.String,
         "unit": pl.String,
@@ -47,7 +49,7 @@ def frame_of(report: ReportData) -> pl.DataFrame:
 
     Columns: `line` or `metric`, `label`, `line_order`, `level`, `kind`, `scenario`, `alias`; ids and labels of each
     breakdown dimension, null in totals; `value` (Float64), `exact` (the digits as String) and `unit`. Headers have no
-    rows.
+    rows. With sub-totals, `breakdown_level` has the number of members of a row: 0 in the total, most in what adds up.
     """
     schema = schema_of(report)
     exact = [text for order, _, at, _ in blocks(report) for text in watched(digits_of(report, order, at))]
@@ -101,7 +103,8 @@ def places_of(report: ReportData) -> pl.DataFrame:
         ]
         members[dimension] = [None if member is None else member.id for member in watched(found)]
         members[dimension + LABEL] = [None if member is None else member.label for member in watched(found)]
-    return pl.DataFrame(members or None, height=len(report.places)).cast(pl.String)
+    depth = pl.Series(DEPTH, [len(place.members) for place in watched(report.places)], pl.UInt32)
+    return pl.DataFrame(members or None, height=len(report.places)).cast(pl.String).with_columns(depth)
 
 
 # A report as text for a terminal and as HTML for a notebook.
@@ -114,6 +117,11 @@ MOST_ROWS = 80
 def place_words(place: MemberTuple) -> str:
     """Return the member labels of a place."""
     return "Total" if place.is_total else " · ".join(member.label for member in place.members)
+
+
+def row_label(place: MemberTuple, report: ReportData) -> str:
+    """Return the label of a row of members: below a sub-total that of its last member."""
+    return " · ".join(member.label for member in place.members[-1 if report.subtotals else 0 :])
 
 
 def headings(sheet: Layout, across: LayoutColumn) -> tuple[str, str]:
@@ -132,7 +140,8 @@ def row_words(sheet: Layout, down: LayoutRow) -> str:
     if down.line is not None:
         line = report.lines[down.line]
         return "  " * line.level + line.label
-    return place_words(report.places[down.place or 0])
+    place = report.places[down.place or 0]
+    return "  " * report.depth(place) + (place_words(place) if place.is_total else row_label(place, report))
 
 
 def caption(report: ReportData) -> str:

@@ -24,7 +24,7 @@ from engine.plans.weight_notes import weight_notes
 from engine.queries.values import ScenarioColumn
 from engine.report.blanks import blank_notes
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, style_of
-from engine.report.drill import column_drill, line_drill, total_drill
+from engine.report.drill import column_drill, line_drill, place_drill
 from engine.report.permission import permission_of
 from engine.report.ranking import figure_table
 from engine.report.report import Report
@@ -101,7 +101,7 @@ def outline(plan: ReportPlan) -> Report:
     planned = plan.figures
     zeros = [[ZERO]] * len(planned.query.columns)
     rows = [(row, zeros) for row in planned.rows if row.kind != "own"]
-    total = MemberTuple((), is_total=True, drill=total_drill(planned))
+    total = MemberTuple((), is_total=True, drill=place_drill((), planned))
     return made_of(plan, rows, (total,), (), {})
 
 
@@ -131,6 +131,7 @@ def made_of(
         places=places,
         ranked=isinstance(plan, MetricPlan) and plan.ranking is not None,
         time=query.time.dimension.key if query.time else None,
+        subtotals=query.nests,
         figures=[by_column for _, by_column in rows],
         notes=said,
         freshness=loaded,

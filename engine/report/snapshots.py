@@ -1,7 +1,7 @@
 """Snapshots: results stored as bytes. A reader may reopen one while the reader's scope contains its permission."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from itertools import chain, islice
 from typing import Any
 
@@ -210,10 +210,14 @@ def kind_of(header: Header) -> SnapshotKind:
 
 
 def values_of(header: Header) -> dict[str, Any]:
-    """Return the fields in the header of a snapshot. Raises ExpiredReference if another release wrote them."""
+    """Return the fields in the header of a snapshot; those with a default may be newer than it.
+
+    Raises ExpiredReference if another release wrote them.
+    """
     kind = kind_of(header)
+    later = {part.name for part in fields(kind.made) if part.default is not MISSING} - header.keys()
     try:
-        return {field: decode(header[field]) for field, decode in kind.fields.items() if field != kind.body}
+        return {name: decode(header[name]) for name, decode in kind.fields.items() if name not in (kind.body, *later)}
     except (KeyError, TypeError, ValueError) as kept_by_another_release:
         raise ExpiredReference.of() from kept_by_another_release
 

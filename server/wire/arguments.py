@@ -51,7 +51,7 @@ def inlined(part: Json, definitions: Json, request: type[Request] | None = None)
             plain[key] = inlined(plain[key], definitions)
     if plain.get("additionalProperties") is False:  # a refusal says so
         del plain["additionalProperties"]
-    if part.get("default") not in (None, [], {}) and part["default"] is not False:
+    if part.get("default"):
         plain["default"] = part["default"]
     if "properties" in plain:
         words = field_docs(request) if request else {}

@@ -381,7 +381,7 @@ def test_every_parameter_that_names_something_is_asked_about() -> None:
     calls = {**NAMING, **OF_MEMBERS}.values()
     named = {(tool.removesuffix("_data"), key) for tool, arguments in calls for key in arguments("board")}
     free = {"period_start", "period_end", "scale", "decimals", "limit", "period", "status", "format", "asc", "top"}
-    free |= {"offset", "depth", "drivers", "materiality", "summary", "picture"}
+    free |= {"offset", "depth", "drivers", "materiality", "summary", "picture", "subtotals"}
     # drawn at random, and of their owner alone: test_downloads, test_uploads, test_charts
     free |= {"data_ref", "data_refs", "file_id", "upload_id"}
     free |= {"filename", "mime_type", "size_bytes", "file"}  # of what callers bring

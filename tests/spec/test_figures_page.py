@@ -200,6 +200,17 @@ class TableBooks:
         value = figures(report, "node")[None]
         return BLANK if value is None else plain(value)
 
+    def in_subtotals(self, cell: PageCell) -> str:
+        """Return the figure of a place of a breakdown with sub-totals."""
+        metric, period = self.keys[cell.place.metric], cell.place.period
+        dimensions = ("entity", "product")
+        report = self.books.metric(
+            metric, scenarios={"X": "actual"}, period=period, dimensions=dimensions, subtotals=True
+        )
+        path = tuple(next(iter(cell.place.members.get(axis, ())), None) for axis in dimensions)
+        value = figures(report, *dimensions)[path]
+        return BLANK if value is None else plain(value)
+
     def rows(self, cell: PageCell) -> str:
         """Return what the rows behind a cell contribute, after holding them against it."""
         result = answer(self.report(cell.place), UNCUT)
@@ -218,6 +229,7 @@ WAYS: dict[str, Callable[[TableBooks, PageCell], str]] = {
     "into_parent": lambda asking, cell: asking.line(cell)[1],
     "rows": TableBooks.rows,
     "total by node": TableBooks.total_by_node,
+    "sub-totals": TableBooks.in_subtotals,
 }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 import polars as pl
 
 from engine.model.calendar.periods import PeriodRange
-from engine.model.catalogue import Favourable
+from engine.model.catalogue import Favourable, Style
 from engine.model.exact import Exact
 from engine.model.formulas import Figure
 from engine.model.notes import Note
@@ -25,7 +25,7 @@ from engine.present.answers.places import PlaceCut
 from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ReportLine, ScenarioStyle
 from engine.report.drill import joined
 from engine.report.layout import Layout, LayoutColumn, LayoutRow, layout
-from engine.report.report import height_of, schema_of
+from engine.report.report import height_of, row_label, schema_of
 
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
 SAID_WHERE_THERE = ("undated", "undated_amount", "earliest_loaded_at")  # optional fields of a freshness
@@ -115,10 +115,10 @@ def row_json(report: ReportData, down: LayoutRow) -> Json:
         place = report.places[down.place or 0]
         return {
             "key": place_key(place),
-            "label": "Total" if place.is_total else " · ".join(member.label for member in place.members),
-            "level": 0,
+            "label": "Total" if place.is_total else row_label(place, report),
+            "level": report.depth(place),
             "kind": "total" if place.is_total else "member" if place.holds is None else "others",
-            "style": "total" if place.is_total else "plain",
+            "style": place_style(place, report).value,
             "favourable": Favourable.NONE.value,
             "unit": None,
             "format": None,
@@ -147,6 +147,13 @@ def row_json(report: ReportData, down: LayoutRow) -> Json:
     }
 
 
+def place_style(place: MemberTuple, report: ReportData) -> Style:
+    """Return how a row of members is typeset."""
+    if place.is_total:
+        return Style.TOTAL
+    return Style.SUBTOTAL if report.is_subtotal(place) else Style.PLAIN
+
+
 def place_key(place: MemberTuple) -> str:
     """Return the key of a place: its member ids."""
     return "total" if place.is_total else "/".join(member.id for member in place.members)
@@ -164,7 +171,7 @@ def labels_json(place: MemberTuple) -> Json:
 
 
 def into_parent_json(place: MemberTuple) -> Json:
-    """Return what a place counts for in the total, if that is not 1."""
+    """Return what a place counts for in the total, or in the sub-total above it, if that is not 1."""
     return {} if place.into_parent is None else {"into_parent": place.into_parent.as_json()}
 
 
@@ -192,6 +199,7 @@ def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
     is_share = column.comparison is Comparison.SHARE
     return {
         **shown,
+        **({"level": depth} if (depth := report.depth(place)) else {}),
         **members_json(place),
         **labels_json(place),
         **into_parent_json(place),

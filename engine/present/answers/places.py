@@ -58,7 +58,13 @@ class PlaceCut:
 
     @cached_property
     def _order(self) -> Sequence[int]:
-        """The places without the total, in the order in which they stay."""
+        """The places without the total, in the order in which they stay: what stands below sub-totals goes first."""
+        places = self.report.places[:-1]
+        return sorted(self._by_first, key=lambda at: self.report.depth(places[at]))
+
+    @property
+    def _by_first(self) -> Sequence[int]:
+        """The places without the total, in the order of the members of the first dimension that stay."""
         places = self.report.places[:-1]
         if self.report.ranked:
             return sorted(range(len(places)), key=lambda at: places[at].holds is None)
@@ -71,7 +77,7 @@ class PlaceCut:
         for place, figure in watched(zip(places, self.report.figures[line][column], strict=False)):
             first = place.members[0].id
             known = amounts.get(first, ZERO)
-            amounts[first] = known + figure if isinstance(figure, Exact) else known
+            amounts[first] = known + figure if isinstance(figure, Exact) and not self.report.depth(place) else known
         largest = sorted(amounts, key=lambda first: abs(amounts[first]), reverse=True)
         rank = {first: at for at, first in enumerate(watched(largest))}
         return sorted(range(len(places)), key=lambda at: rank[places[at].members[0].id])

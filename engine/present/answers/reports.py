@@ -6,7 +6,8 @@ key, and that of a day, a month or a week; an alias equal to its scenario; empty
 the columns, or run metric by metric, within a metric scenario by scenario. A figure is a JSON number if the shortest
 text of its double is exact, otherwise digits as text. Drill parts are one template with placeholders.
 
-A long answer drops the deepest lines first, then breakdown members (never totals). The answer counts what it drops.
+A long answer drops the deepest lines first, then breakdown members, those below sub-totals before these (never totals).
+The answer counts what it drops.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -191,7 +192,8 @@ class AnswerParts:
         """Return a scenario and place as a column."""
         if across not in self._columns:
             column, place = self.report.columns[across.column], self.report.places[across.place or 0]
-            members = {**members_json(place), **labels_json(place, self.report)} if place.members else {}
+            named = {**level_json(place, self.report), **members_json(place), **labels_json(place, self.report)}
+            members = named if place.members else {}
             self._columns[across] = {
                 **scenario_json(column),
                 **members,
@@ -233,16 +235,22 @@ def named_json(place: MemberTuple, report: ReportData) -> Json:
     if place.is_total:
         return {"label": "Total"} if report.breakdown else {}
     others = {} if place.holds is None else {"holds": place.holds}
-    if len(place.members) > 1:
-        return {**members_json(place), **labels_json(place, report), **others}
+    if len(report.breakdown) > 1:
+        return {**level_json(place, report), **members_json(place), **labels_json(place, report), **others}
     (member,) = place.members
     label = {} if is_said(member, report) else {"label": member.label}
     return {"key": member.id, **label, **others}
 
 
+def level_json(place: MemberTuple, report: ReportData) -> Json:
+    """Return how many sub-totals a place stands below, if any."""
+    return {"level": depth} if (depth := report.depth(place)) else {}
+
+
 def labels_json(place: MemberTuple, report: ReportData) -> Json:
-    """Return the labels of a place's members that their ids do not say."""
-    labels = {member.dimension: member.label for member in place.members if not is_said(member, report)}
+    """Return the labels of a place's members that neither their ids nor the sub-totals above it say."""
+    members = place.members[-1:] if report.subtotals else place.members
+    labels = {member.dimension: member.label for member in members if not is_said(member, report)}
     return {"labels": labels} if labels else {}
 
 

@@ -46,7 +46,7 @@ def asked_report(report: Report) -> Iterator[Row]:
     for column in report.columns:
         yield f"Column: {column.heading}", column.scenario
     if report.breakdown:
-        yield "Broken down by", ", ".join(report.breakdown)
+        yield "Broken down by", ", ".join(report.breakdown) + (", with sub-totals" if report.subtotals else "")
     yield "Currency", report.currency
     if report.scale:
         yield "Scale", f"numbers are in units and shown in{SCALED[report.scale]}"

@@ -10,6 +10,7 @@ from operator import itemgetter
 
 from engine.model.catalogue import Style
 from engine.model.exact import Exact
+from engine.present.answers.full_reports import place_style
 from engine.present.exports.cells import (
     ROOM,
     TEXT,
@@ -94,8 +95,10 @@ def unit_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> 
 
 
 def outline_level(report: ReportData, down: LayoutRow) -> int:
-    """Return the outline level of a row, which is its line's level."""
-    return 0 if down.line is None else report.lines[down.line].level
+    """Return the outline level of a row: that of its line, or how many sub-totals it stands below."""
+    if down.line is None:
+        return report.depth(report.places[down.place or 0])
+    return report.lines[down.line].level
 
 
 def head_cells(report: Report, down: LayoutRow) -> Iterator[SheetCell]:
@@ -108,7 +111,7 @@ def head_cells(report: Report, down: LayoutRow) -> Iterator[SheetCell]:
         return
     place = report.places[down.place or 0]
     members = {member.dimension: member for member in place.members}
-    look = look_of(TEXT, Style.TOTAL if place.is_total else Style.PLAIN)
+    look = look_of(TEXT, place_style(place, report))
     if not report.breakdown:
         yield SheetCell("Total", look)
     for at, dimension in enumerate(report.breakdown):
@@ -122,27 +125,27 @@ class Looks:
     """The looks of a report's figures, each made once."""
 
     report: ReportData
-    known: dict[tuple[int, int, bool], Look] = field(default_factory=dict)
+    known: dict[tuple[int, int, Style], Look] = field(default_factory=dict)
 
-    def of(self, line: int, column: int, *, in_total: bool) -> Look:
-        """Return the look of a line's figures in a column, in a total row or not."""
-        look = self.known.get((line, column, in_total))
+    def of(self, line: int, column: int, style: Style) -> Look:
+        """Return the look of a line's figures in a column, in a row of members of some style."""
+        look = self.known.get((line, column, style))
         if look is None:
             of, comparison = self.report.lines[line], self.report.columns[column].comparison
-            style = Style.TOTAL if in_total else of.style
-            look = look_of("General" if of.type is None else number_format(self.report, of, comparison), style)
-            self.known[line, column, in_total] = look
+            known = of.style if style is Style.PLAIN else style
+            look = look_of("General" if of.type is None else number_format(self.report, of, comparison), known)
+            self.known[line, column, style] = look
         return look
 
 
 def figure_cells(sheet: Layout, down: LayoutRow, looks: Looks) -> Iterator[SheetCell]:
     """Yield the figures of a row."""
     report = sheet.report
-    in_total = down.place is not None and report.places[down.place].is_total
+    style = Style.PLAIN if down.place is None else place_style(report.places[down.place], report)
     for across in sheet.across:
         cell = sheet.cell(down, across)
         line = down.line if across.line is None else across.line
-        look = looks.of(line or 0, across.column, in_total=in_total)
+        look = looks.of(line or 0, across.column, style)
         if cell.figure is None:
             yield SheetCell(None, look)
         else:

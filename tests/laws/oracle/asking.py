@@ -50,10 +50,16 @@ def ask(door: Door, books: OracleBooks, request: OracleRequest, *, undated: bool
             period=period,
             filters=request.as_filters,
             dimensions=request.dimensions,
+            subtotals=request.subtotals,
             **ranking,
         )
     return door.statement(
-        STATEMENT, scenarios=scenarios, period=period, filters=request.as_filters, dimensions=request.dimensions
+        STATEMENT,
+        scenarios=scenarios,
+        period=period,
+        filters=request.as_filters,
+        dimensions=request.dimensions,
+        subtotals=request.subtotals,
     )
 
 

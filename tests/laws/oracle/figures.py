@@ -110,7 +110,7 @@ def plain(books: OracleBooks, line: OracleLine, side: OracleSide, cell: OracleCe
     operands = list(bases_of(books, line.metric))
     if any(not can_answer(base.domain, cell) or is_weighed(books, base, cell) for base in operands):
         return UNAVAILABLE
-    if cell.place is not None and len({lacks(base.domain, cell) for base in operands}) > 1:
+    if len({lacks(base.domain, cell) for base in operands}) > 1:
         return UNAVAILABLE
     if isinstance(line.metric, OracleBase):
         found = counted(books, line, line.metric, side, cell, scope)
@@ -124,7 +124,7 @@ def plain(books: OracleBooks, line: OracleLine, side: OracleSide, cell: OracleCe
 def can_answer(domain: str, cell: OracleCell) -> bool:
     """Tell whether a domain has what is filtered, and the grain that is asked for."""
     has = all(LEAF_OF[key] in LEAVES[domain] for key in (*cell.filters, *cell.excluded))
-    finer = cell.time in FINE and cell.place is not None  # the total of its periods can be told
+    finer = cell.time in FINE and cell.column is not None  # the total of its periods can be told
     return has and (domain == GL or not (finer or cell.asked.grain in FINE))
 
 
@@ -144,8 +144,8 @@ def is_weighed(books: OracleBooks, base: OracleBase, cell: OracleCell) -> bool:
 
 
 def lacks(domain: str, cell: OracleCell) -> tuple[str, ...]:
-    """Return the breakdown dimensions over which a domain repeats its aggregate."""
-    return tuple(key for key in cell.breakdown if LEAF_OF[key] not in LEAVES[domain])
+    """Return the dimensions of a place over which a domain repeats its aggregate."""
+    return tuple(key for key in cell.place or () if LEAF_OF[key] not in LEAVES[domain])
 
 
 def computed(
@@ -224,8 +224,8 @@ def restrictions(books: OracleBooks, line: OracleLine, base: OracleBase, cell: O
     for key in cell.breakdown:
         if LEAF_OF[key] not in LEAVES[base.domain]:
             continue
-        counts = weights(books, key, cell.place[key]) if cell.place else None
-        if cell.place is None and key not in cell.filters and key not in weighed:
+        counts = weights(books, key, cell.place[key]) if cell.place and key in cell.place else None
+        if counts is None and key not in cell.filters and key not in weighed:
             counts = top_weights(books, key)
         if counts is not None:
             yield LEAF_OF[key], counts, key not in weighed

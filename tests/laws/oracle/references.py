@@ -65,7 +65,10 @@ Reference = OracleSide | OracleVariance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleCell:
-    """Where a figure stands: the range of the request, its filters and breakdown, and the place (none: the total)."""
+    """Where a figure stands: the range of the request, its filters and breakdown, and the place (none: the total).
+
+    The place of a sub-total has members of the first dimensions alone.
+    """
 
     asked: Range
     filters: Cuts

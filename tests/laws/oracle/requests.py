@@ -100,6 +100,7 @@ class OracleRequest:
     filters: Cuts
     dimensions: tuple[str, ...]
     excluded: Cuts = field(default_factory=dict)  # what the filters leave out
+    subtotals: bool = False
 
     @property
     def as_filters(self) -> dict[str, Any]:
@@ -124,12 +125,14 @@ class OracleRequest:
 
 def cells(books: OracleBooks, request: OracleRequest) -> Iterator[OracleCell]:
     """Yield every cell that may have a figure, the total last."""
-    members = [shown(books, key, request.filters.get(key, ())) for key in request.by_member]
-    columns = list(periods(request.asked, request.time, books.fiscal)) if request.time else [None]
-    for combination in product(*members) if request.dimensions else ():
-        place = dict(zip(request.by_member, combination, strict=True))
-        for column in columns:
-            yield cell(request, place, column)
+    for depth in range(1 if request.subtotals else len(request.dimensions), len(request.dimensions) + 1):
+        keys = [key for key in request.by_member if key in request.dimensions[:depth]]
+        members = [shown(books, key, request.filters.get(key, ())) for key in keys]
+        columns: list[OraclePeriod | None] = [None]
+        if request.time and len(keys) < depth:
+            columns = list(periods(request.asked, request.time, books.fiscal))
+        for combination, column in product(product(*members), columns) if depth else ():
+            yield cell(request, dict(zip(keys, combination, strict=True)), column)
     yield cell(request, None, None)
 
 
@@ -147,7 +150,7 @@ def cell(request: OracleRequest, place: Mapping[str, str] | None, column: Oracle
 
 
 def narrowed(books: OracleBooks, request: OracleRequest, place: Mapping[str, str]) -> OracleRequest:
-    """Return the request whose total is one place of another."""
+    """Return the request whose total is one place of another: a sub-total is that of the dimensions below it."""
     members = {key: (member,) for key, member in place.items() if key in LEAF_OF}
     codes = set(place.values()) if request.time else ()
     columns = periods(request.asked, request.time, books.fiscal) if request.time else ()
@@ -156,7 +159,8 @@ def narrowed(books: OracleBooks, request: OracleRequest, place: Mapping[str, str
         request,
         asked=Range(column, column) if column else request.asked,
         filters={**request.filters, **members},
-        dimensions=(),
+        dimensions=tuple(key for key in request.dimensions if key not in place),
+        subtotals=False,
     )
 
 
@@ -226,6 +230,7 @@ def requests(
     homes = {key: metric.domain for metrics in (books.bases, books.formulas) for key, metric in metrics.items()}
     column = references(books, TRADING_WINDOWS if asked.grain in OF_TRADING else CALENDAR_WINDOWS)
     of_domain = [key for key, home in homes.items() if home == domain]
+    dimensions = draw(st.sampled_from(usable))
     return OracleRequest(
         metrics=tuple(draw(st.lists(st.sampled_from(of_domain), min_size=1, max_size=4, unique=True)))
         if domain
@@ -233,6 +238,7 @@ def requests(
         columns=tuple(draw(st.lists(column, min_size=1, max_size=4, unique_by=lambda known: known.text))),
         asked=asked,
         filters=draw(cuts_of(books, domain or GL, 2)) if draw(st.booleans()) else {},
-        dimensions=draw(st.sampled_from(usable)),
+        dimensions=dimensions,
+        subtotals=len(dimensions) > 1 and draw(st.booleans()),
         excluded=draw(cuts_of(books, domain or GL, 1)) if draw(st.integers(0, 3)) == 1 else {},
     )

@@ -181,13 +181,17 @@ def report(draw: st.DrawFn, columns: st.SearchStrategy[str]) -> dict[str, Any]:
         "decimals": st.sampled_from((*(0, 2) * 8, 13)),
         "summary": st.sampled_from((False, False, False, True)),
         "dimensions": st.lists(dimensions, max_size=2, unique=True),
+        "subtotals": st.sampled_from((False, False, False, True)),
     }
     shown = st.lists(st.builds(lambda key: {"scenario": key}, columns), min_size=1, max_size=3, unique_by=str)
     asked = draw(st.fixed_dictionaries({"scenarios": shown}, optional=optional))
     if draw(st.integers(0, 9)) == 1:
         del asked["scenarios"]
     if draw(st.integers(0, 2)) == 1:
-        asked["dimensions"] = draw(st.sampled_from((["tree"], ["product"], ["region", "period"], ["band"], [AXIS])))
+        asked["dimensions"] = draw(
+            st.sampled_from((["tree"], ["product"], ["region", "period"], ["region", "tree"], ["band"], [AXIS]))
+        )
+        asked["subtotals"] = len(asked["dimensions"]) > 1 and draw(st.booleans())
     return {**asked, **draw(times()), "filters": draw(filters())}
 
 

@@ -1,0 +1,89 @@
+"""Places: the combinations of members and periods at which a report has figures, and their order."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from engine.model.stopping import Stop, watched
+from engine.plans.availability import BrokenDown
+from engine.plans.weights import Axis, Members
+from engine.queries.values import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """One cell of every row and reading: some members (none: all) at one time column (the last is the total)."""
+
+    members: Members
+    time: int
+    is_total: bool
+
+    @property
+    def broken_down(self) -> BrokenDown:
+        """Whether it has a member of each axis."""
+        return tuple(member is not None for member in self.members)
+
+
+def is_place(members: Members, query: Query) -> bool:
+    """Tell whether a combination is a place: one of all axes, or of the first ones where it is a sub-total."""
+    named = len(members) - members.count(None)
+    return named == len(members) or (query.nests and named > 0 and None not in members[:named])
+
+
+def in_order(seen: Iterator[Members], query: Query, axes: Sequence[Axis]) -> tuple[Members, ...]:
+    """Return the combinations that are places in display order; a sub-total stands before what it holds."""
+    orders = display_orders(axes)
+    keyed = [(ordinals(members, orders), members) for members in watched(set(seen)) if is_place(members, query)]
+    return tuple(members for _, members in watched(sorted(keyed, key=itemgetter(0))))
+
+
+def display_orders(axes: Sequence[Axis]) -> list[Mapping[str, int]]:
+    """Return the display order of the members of each axis."""
+    return [{member: at for at, member in enumerate(watched(axis.ids))} for axis in axes]
+
+
+def ordinals(members: Members, orders: Sequence[Mapping[str, int]]) -> tuple[int, ...]:
+    """Return the positions of members on their axes, without those of axes beyond a sub-total."""
+    return tuple([order[known] for order, known in zip(orders, members, strict=True) if known is not None])
+
+
+def places(
+    query: Query, axes: Sequence[Axis], periods: int, members: Sequence[Members], stop: Stop
+) -> tuple[Coordinates, ...]:
+    """Return every place in the order of the breakdown, the total last; `members` are the combinations with rows.
+
+    The periods stand below each combination of the members named before them.
+    """
+    everyone: Members = (None,) * len(axes)
+    total = Coordinates(everyone, periods, is_total=True)
+    if not query.breakdown:
+        return (total,)
+    keys = [dimension.key for dimension in query.breakdown]
+    before = keys.index(query.time.dimension.key) if query.time else len(keys)
+    if query.nests:
+        return (*nested(axes, periods, members, before, stop), total)
+    times = range(periods) if query.time else (periods,)
+    groups = (list(group) for _, group in groupby(members if axes else (everyone,), lambda found: found[:before]))
+    ordered = ((found, time) for group in groups for time in times for found in group)
+    return (*(Coordinates(found, time, is_total=False) for found, time in watched(ordered, stop)), total)
+
+
+def nested(
+    axes: Sequence[Axis], periods: int, members: Sequence[Members], before: int, stop: Stop
+) -> Iterator[Coordinates]:
+    """Yield the places and the sub-totals above them, each before what it holds.
+
+    A path has the positions of the members and, after the first `before`, of the period.
+    """
+    orders, times = display_orders(axes), range(periods)
+    paths: set[tuple[int, ...]] = set()
+    for known in watched(members, stop):
+        at = ordinals(known, orders)
+        whole = [(*at[:before], time, *at[before:]) for time in times] if times and len(at) >= before else [at]
+        paths.update(path[:depth] for path in watched(whole) for depth in range(1, len(path) + 1))
+    for path in watched(sorted(paths), stop):
+        on_axes = zip(axes, (*path[:before], *path[before + 1 :]), strict=False)
+        named = tuple([axis.ids[at] for axis, at in on_axes])
+        time = path[before] if len(path) > before else periods
+        yield Coordinates((*named, *(None,) * (len(axes) - len(named))), time, is_total=False)
