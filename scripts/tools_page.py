@@ -77,8 +77,8 @@ What the service understands and says beyond its specification. All of it is opt
 - **Exclusions.** A filter takes `{"exclude": [members]}` and keeps the others; `(unassigned)` stays unless it is named.
   With `"include": [members]` it keeps the others of those. A hierarchy weighs what is left as it does in a total.
 - **Sub-totals.** `subtotals` adds a row above each group of a breakdown by two or more dimensions (in a statement a
-  column). It has the `members` of the first dimensions alone; the rows below it follow, with a `level` of 1 or more, and
-  leave out the `labels` that it says. Each is a figure of its own, as the total is, so a ratio is that of its sums. Their
+  column). It has the `members` of the first dimensions alone; the rows below it follow with a `level` of 1 or more,
+  without the `labels` that it says. It is a figure of its own, as the total is, so a ratio is that of its sums. Their
   `into_parent` is the weight in the row above. Add up the deepest rows alone; the dataset tells them by
   `breakdown_level`. An answer that is cut loses the deepest rows first.
 - **Rankings.** `order_by`, `asc` and `top` of `run_metric` rank the members of the first dimension. Members without a
