@@ -6,6 +6,7 @@
     rows        the rows behind every cell of the cases of inspection
     kills       a loader killed at ten random moments
     leaks       a thousand calls searched for hidden words, also in exports
+    drivers     the drivers of Snowflake and BigQuery against their protocol on this machine
     install     the wheel and the bundle installed as by a user, with every package from the index
     attacks     every attack on the jail, with the language of scripts and with the jail alone
     fuzz        twenty thousand calls with mutated arguments, and as many mutated instance files
@@ -35,7 +36,7 @@ PARTS: Mapping[str, Sequence[str]] = {
     "fuzz": ("tests/integration/server/test_mutated_calls.py", "tests/unit/engine/instance/test_mutated_files.py"),
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
 }
-MUTATIONS, SCOPE, INSTALL = "mutations", "scope", "install"
+MUTATIONS, SCOPE, INSTALL, DRIVERS = "mutations", "scope", "install", "drivers"
 PROFILES = {"fuzz": "fuzz"}  # of Hypothesis, in tests/conftest.py; of other parts it is `deep`
 SEARCHED = 2000  # books of a round of scope
 AT_ONCE = 10  # mutations of a round
@@ -53,6 +54,8 @@ def rounds(part: str) -> list[list[str]]:
         return [[sys.executable, "-m", "tests.laws.scoped.law", str(seed), str(SEARCHED)]]
     if part == INSTALL:
         return [[sys.executable, "-m", "tests.support.fresh_install"]]
+    if part == DRIVERS:
+        return [[sys.executable, "-m", "tests.support.fresh_drivers"]]
     return [[*PYTEST, f"--hypothesis-seed={seed}", *PARTS[part]]]
 
 
@@ -80,7 +83,7 @@ def main() -> int:
     """Run the parts that are asked for, all of them where none is; 1 where one fails."""
     parser = ArgumentParser(prog="python -m tests.deep")
     parser.add_argument("minutes", type=float)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, SCOPE, INSTALL, MUTATIONS, []])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, SCOPE, INSTALL, DRIVERS, MUTATIONS, []])
     asked = parser.parse_args()
     passed = [run(part, asked.minutes) for part in asked.parts or [*PARTS, SCOPE, MUTATIONS]]
     return 0 if all(passed) else 1

@@ -41,6 +41,7 @@ class Driver:
     entrypoint: str | None = None
     session: Sequence[str] = ()  # statements before the query
     cancels: bool = False  # whether a signal ends its call in the main thread
+    binds_days: bool = True  # whether it binds days; otherwise they are bound as text
 
 
 def uri_options(asked: ExtractRequest) -> Options:
@@ -106,7 +107,9 @@ DRIVERS: Final[Mapping[SourceKind, Driver]] = {
         entrypoint="duckdb_adbc_init",
     ),
     SourceKind.FLIGHTSQL: Driver(module="adbc_driver_flightsql", package="tieout[flightsql]", options=uri_options),
-    SourceKind.SNOWFLAKE: Driver(module="adbc_driver_snowflake", package="tieout[snowflake]", options=uri_options),
+    SourceKind.SNOWFLAKE: Driver(
+        module="adbc_driver_snowflake", package="tieout[snowflake]", options=uri_options, binds_days=False
+    ),
     SourceKind.BIGQUERY: Driver(module="adbc_driver_bigquery", package="tieout[bigquery]", options=given_options),
     SourceKind.ADBC: Driver(module="", package="the package of the driver", options=given_options),
 }
@@ -140,7 +143,8 @@ def query_rows(asked: ExtractRequest, parameters: Mapping[str, Parameter]) -> Ge
         with driver_errors(EXTRACT, "the query failed", secrets):
             for statement in driver.session:
                 thread.run(partial(cursor.execute, statement))
-            bound = [parameters[name] for name in query.names] or None
+            values = (parameters[name] for name in query.names)
+            bound = [value if driver.binds_days else str(value) for value in values] or None
             thread.run(partial(cursor.execute, query.text, bound), cursor.adbc_cancel)
             reader = thread.run(cursor.fetch_record_batch, cursor.adbc_cancel)
             opened.append(reader)
