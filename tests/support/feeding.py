@@ -22,17 +22,11 @@ from server.ingest.folder import BooksFolder, InstanceWatcher
 from server.ingest.load import settle_attempts
 from server.ingest.schedule import RetryPolicy
 from server.run.embedded.platform import Platform, platform
+from tests.support.ledgers import DOMAIN
 from tests.support.serving import DEADLINE, wait_for
 from tests.support.small import write_instance
 
 TIEOUT = Path(sys.executable).with_name("tieout")
-DOMAIN = """
-    time: {column: date}
-    dimensions: {account: account}
-    measures: {amount: {places: 2}}
-    metrics:
-      revenue: {measure: amount}
-"""
 ROWS = "date scenario account amount\n2021-01-05 actual 10 5"
 ONCE_A_YEAR = "0 0 1 1 *"  # due at once if it never ran, then not again during a test
 

@@ -1,42 +1,20 @@
 """Feeds of a database: what the query is asked, what may go wrong at its end, and no secret in what is said of it."""
 
 from collections.abc import Iterator
-from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from adbc_driver_postgresql import dbapi
 
-from engine.door import open_books
 from engine.model.feeds import LoadStatus
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
+from tests.support.ledgers import FEBRUARY, LEDGER, ledger, revenue
 from tests.support.newcomer import first_statement, initialised
 from tests.support.postgres import postgres
-from tests.support.small import figures, write_instance
 
-DOMAIN = """
-    time: {column: date}
-    dimensions: {account: account}
-    measures: {amount: {places: 2}}
-    metrics:
-      revenue: {measure: amount}
-"""
-QUERY = """
-    select posted as date, 'actual' as scenario, account, amount -- of :nobody
-    from ledger where posted >= :period_start and posted < :period_end_exclusive and company = :company
-"""
-FEED = {"extract": QUERY, "load": "replace_periods", "parameters": {"company": "01"}}
-LEDGER = [
-    (date(2021, 1, 31), "01", "A", Decimal("1.10")),
-    (date(2021, 2, 1), "01", "A", Decimal("2.20")),
-    (date(2021, 2, 28), "02", "A", Decimal("40.00")),
-    (date(2021, 2, 28), "01", "B", Decimal("-0.30")),
-    (date(2021, 3, 1), "01", "A", Decimal("8.00")),
-]
+ERP = {"kind": "postgresql", "uri_env": "ERP_DATABASE_URI"}
 
 
 def run(uri: str, *statements: str) -> None:
@@ -91,29 +69,10 @@ def test_init_says_why_a_table_cannot_be_read(
     assert message in capsys.readouterr().err
 
 
-def ledger(folder: Path, **feed: Any) -> Path:
-    """Write an instance of one ledger that comes out of the database."""
-    instance = write_instance(
-        folder / "small", facts={"gl": "date"}, domains={"gl": DOMAIN}, dimensions="account: {kind: leaf}"
-    )
-    integrations = {
-        "sources": {"erp": {"kind": "postgresql", "uri_env": "ERP_DATABASE_URI"}},
-        "bindings": {"gl": {"source": "erp", "target": "live.gl", "unknown_members": "extend", **FEED, **feed}},
-    }
-    (instance / "integrations.yaml").write_text(yaml.safe_dump(integrations))
-    return instance
-
-
-def revenue(instance: Path, folder: Path) -> dict[Any, Decimal | None]:
-    """Return what is loaded, by account."""
-    books = open_books(instance, state=folder / "state")
-    return figures(books.metric("revenue", scenarios={"A": "actual"}, period="2021", dimensions=["account"]), "account")
-
-
 def test_the_bounds_of_the_periods_and_the_parameters_are_bound(erp: str, tmp_path: Path) -> None:
-    instance = ledger(tmp_path)
+    instance = ledger(tmp_path, ERP)
     load_feeds(instance, tmp_path / "state", periods="2021-02")
-    assert revenue(instance, tmp_path) == {"A": Decimal("2.20"), "B": Decimal("-0.30"), None: Decimal("1.90")}
+    assert revenue(instance, tmp_path) == FEBRUARY
     run(
         erp,
         "update ledger set amount = 5 where posted = '2021-02-01'",
@@ -126,14 +85,14 @@ def test_the_bounds_of_the_periods_and_the_parameters_are_bound(erp: str, tmp_pa
 def test_a_query_of_one_period_runs_once_for_each(erp: str, tmp_path: Path) -> None:
     columns = "posted as date, 'actual' as scenario, account, amount"
     query = f"select {columns} from ledger where to_char(posted, 'YYYY-MM') = :period"  # noqa: S608 - as an instance has
-    instance = ledger(tmp_path, extract=query, parameters={})
+    instance = ledger(tmp_path, ERP, extract=query, parameters={})
     (done,) = load_feeds(instance, tmp_path / "state", periods="2021-01..2021-02")
     assert (done.rows_read, erp != "") == (4, True)
     assert revenue(instance, tmp_path)[None] == Decimal("43.00")
 
 
 def test_a_parameter_is_a_value_and_never_a_part_of_the_query(erp: str, tmp_path: Path) -> None:
-    instance = ledger(tmp_path, parameters={"company": "01' or '1' = '1"}, allow_empty=True)
+    instance = ledger(tmp_path, ERP, parameters={"company": "01' or '1' = '1"}, allow_empty=True)
     (done,) = load_feeds(instance, tmp_path / "state", periods="2021-02")
     assert (done.rows_read, erp != "") == (0, True)
 
@@ -158,8 +117,8 @@ def test_a_parameter_is_a_value_and_never_a_part_of_the_query(erp: str, tmp_path
 def test_a_query_that_fails_says_why_and_nothing_changes(
     erp: str, tmp_path: Path, query: str, status: str, says: str
 ) -> None:
-    load_feeds(ledger(tmp_path / "before"), tmp_path / "state", periods="2021-02")
-    instance = ledger(tmp_path, extract=query, parameters={})
+    load_feeds(ledger(tmp_path / "before", ERP), tmp_path / "state", periods="2021-02")
+    instance = ledger(tmp_path, ERP, extract=query, parameters={})
     with pytest.raises(BindingFailed) as failed:
         load_feeds(instance, tmp_path / "state", periods="2021-02")
     assert failed.value.status is LoadStatus(f"failed_{status}")
@@ -169,7 +128,7 @@ def test_a_query_that_fails_says_why_and_nothing_changes(
 
 
 def test_a_column_that_changes_its_type_is_read_or_its_rows_are_named(erp: str, tmp_path: Path) -> None:
-    instance, state = ledger(tmp_path), tmp_path / "state"
+    instance, state = ledger(tmp_path, ERP), tmp_path / "state"
     for drifted in ("text", "double precision", "numeric"):
         run(erp, f"alter table ledger alter column amount type {drifted} using amount::{drifted}")
         load_feeds(instance, state, periods="2021-02")
@@ -188,7 +147,7 @@ def test_a_column_that_changes_its_type_is_read_or_its_rows_are_named(erp: str, 
 def test_a_source_that_is_down_and_one_that_does_not_take_the_password(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    instance, secret = ledger(tmp_path), "correct horse/battery"
+    instance, secret = ledger(tmp_path, ERP), "correct horse/battery"
     with postgres(tmp_path / "password") as uri:
         run(uri, f"alter role current_user password '{secret}'")
         with dbapi.connect(uri, autocommit=True) as connection, connection.cursor() as cursor:

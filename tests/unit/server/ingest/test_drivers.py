@@ -5,7 +5,6 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack
-from decimal import Decimal
 from pathlib import Path
 from signal import SIGINT
 from threading import Timer
@@ -13,38 +12,18 @@ from typing import Any
 
 import duckdb
 import pytest
-import yaml
 
-from engine.door import open_books
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
 from engine.model.feeds import LoadStatus, ParamStyle, number_parameters
 from server.ingest.databases import DRIVERS, driver_library
 from server.ingest.load import BindingFailed
+from tests.support import ledgers
 from tests.support.books import load_feeds
 from tests.support.flight_sql import TOKEN, flight_sql
-from tests.support.small import figures, write_instance
+from tests.support.ledgers import FEBRUARY, LEDGER, ledger, revenue
 
-DOMAIN = """
-    time: {column: date}
-    dimensions: {account: account}
-    measures: {amount: {places: 2}}
-    metrics:
-      revenue: {measure: amount}
-"""
-QUERY = """
-    select posted as date, 'actual' as scenario, account, amount from ledger -- of :nobody
-    where posted >= :period_start and posted < :period_end_exclusive and company = :company and :company <> 'x'
-"""
-FEED = {"extract": QUERY, "load": "replace_periods", "parameters": {"company": "01"}}
-LEDGER = [
-    ("2021-01-31", "01", "A", "1.10"),
-    ("2021-02-01", "01", "A", "2.20"),
-    ("2021-02-28", "02", "A", "40.00"),
-    ("2021-02-28", "01", "B", "-0.30"),
-    ("2021-03-01", "01", "A", "8.00"),
-]
-FEBRUARY = {"A": Decimal("2.20"), "B": Decimal("-0.30"), None: Decimal("1.90")}
+QUERY = f"{ledgers.QUERY} and :company <> 'x'"  # a parameter twice
 KINDS = ("sqlite", "duckdb", "flightsql", "adbc", "adbc by name")
 
 
@@ -86,28 +65,9 @@ def source(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
             yield {"kind": kind, "path": "../ledger.db"}
 
 
-def ledger(folder: Path, source: dict[str, Any], **feed: Any) -> Path:
-    """Write an instance of one ledger that comes out of a database."""
-    instance = write_instance(
-        folder / "small", facts={"gl": "date"}, domains={"gl": DOMAIN}, dimensions="account: {kind: leaf}"
-    )
-    integrations = {
-        "sources": {"erp": source},
-        "bindings": {"gl": {"source": "erp", "target": "live.gl", "unknown_members": "extend", **FEED, **feed}},
-    }
-    (instance / "integrations.yaml").write_text(yaml.safe_dump(integrations))
-    return instance
-
-
-def revenue(instance: Path, folder: Path) -> dict[Any, Decimal | None]:
-    """Return what is loaded, by account."""
-    books = open_books(instance, state=folder / "state")
-    return figures(books.metric("revenue", scenarios={"A": "actual"}, period="2021", dimensions=["account"]), "account")
-
-
 @pytest.mark.parametrize("source", KINDS, indirect=True)
 def test_every_kind_of_database_brings_the_rows_of_the_periods(tmp_path: Path, source: dict[str, Any]) -> None:
-    instance = ledger(tmp_path, source)
+    instance = ledger(tmp_path, source, extract=QUERY)
     (done,) = load_feeds(instance, tmp_path / "state", periods="2021-02")
     assert (done.rows_read, done.rows_landed) == (2, 2)
     assert revenue(instance, tmp_path) == FEBRUARY
@@ -115,7 +75,7 @@ def test_every_kind_of_database_brings_the_rows_of_the_periods(tmp_path: Path, s
 
 @pytest.mark.parametrize("source", KINDS, indirect=True)
 def test_a_parameter_is_a_value_and_never_a_part_of_the_query(tmp_path: Path, source: dict[str, Any]) -> None:
-    instance = ledger(tmp_path, source, parameters={"company": "01' or '1' = '1"}, allow_empty=True)
+    instance = ledger(tmp_path, source, extract=QUERY, parameters={"company": "01' or '1' = '1"}, allow_empty=True)
     (done,) = load_feeds(instance, tmp_path / "state", periods="2021-02")
     assert done.rows_read == 0
 
