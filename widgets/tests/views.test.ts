@@ -49,9 +49,10 @@ for (const [name, call] of VIEWED) {
         });
       });
 
+  let whole: Promise<string[]> | undefined; // what is seen where nothing is stripped
   for (const stripped of NEWS)
     test(`${name} shows the same where a host strips ${stripped}`, async () => {
-      assert.deepEqual(await seen({ ...call, stripped }), await seen(call));
+      assert.deepEqual(await seen({ ...call, stripped }), await (whole ??= seen(call)));
     });
 
   test(`${name} of a host that never tells of the result asks for it when it is told to`, async () => {
