@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from server.base.settings import Settings
 from server.run.embedded.platform import platform
-from tests.support.books import ABSENT, ADVENTUREWORKS, ROOT, edited_copy, load_feeds, load_instance, needs
+from tests.support.books import ABSENT, ADVENTUREWORKS, ROOT, edited_copy, load_feeds, load_instance, made_once, needs
 from tests.support.demo import DEMO, ROWS, generate
 from tests.support.programs import mark
 from tests.support.serving import McpBooks, Server, connected, serving
@@ -82,13 +82,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the demo with its data, loaded into its own state folder, its loads remembered there."""
-    copy = edited_copy(DEMO, tmp_path_factory.mktemp("demo"), {})
-    made = generate(copy / "data", ROWS)
-    assert made.returncode == 0, made.stderr
-    with platform(Settings(instance=copy)) as opened:
-        opened.wait()
-        load_feeds(copy, copy / ".tieout", loads=opened.loads)
-    return copy
+
+    def load_demo(into: Path) -> None:
+        copy = edited_copy(DEMO, into, {})
+        made = generate(copy / "data", ROWS)
+        assert made.returncode == 0, made.stderr
+        with platform(Settings(instance=copy)) as opened:
+            opened.wait()
+            load_feeds(copy, copy / ".tieout", loads=opened.loads)
+
+    return made_once(tmp_path_factory, "demo", load_demo) / DEMO.name
 
 
 @pytest.fixture(scope="session")
@@ -110,9 +113,7 @@ def adventureworks_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The state folder of AdventureWorks, loaded."""
     needs(ADVENTUREWORKS)
     os.environ["ADVENTUREWORKS"] = str(ADVENTUREWORKS)
-    state = tmp_path_factory.mktemp("adventureworks")
-    load_instance(AW, state)
-    return state
+    return made_once(tmp_path_factory, "adventureworks", lambda state: load_instance(AW, state))
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from engine.instance.read import read_instance
 from server.base.interfaces import LoadHistory
+from server.base.locks import FileLock
 from server.ingest.folder import BooksFolder
 from server.ingest.load import LoadResult, load
 from tests.support.memory import MemoryLoads
@@ -63,6 +65,21 @@ def load_as_user(folder: Path, state: Path, **environment: str) -> UserLoad:
     loaded = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
     assert loaded.returncode == 0, loaded.stderr
     return UserLoad(state, loaded.stdout, loaded.stderr)
+
+
+def made_once(folders: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """Return a copy of a folder that one process of a run makes, for which the others wait."""
+    own = folders.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    made, unfinished = shared / f"{name}-made", shared / f"{name}-unfinished"
+    with FileLock(shared / f"{name}.lock") as lock:
+        lock.wait()
+        if not made.is_dir():
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            make(unfinished)
+            unfinished.rename(made)
+    return Path(shutil.copytree(made, own / name))
 
 
 def edited_copy(folder: Path, into: Path, edits: dict[str, tuple[str, str]]) -> Path:
