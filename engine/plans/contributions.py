@@ -40,6 +40,8 @@ def counted_rows(weighted_term: WeightedTerm, rows: pl.DataFrame) -> Iterator[tu
         for leaf, codes in weighted_term.weights.by_leaf.items()
     ]
     inside += map(in_range, weighted_term.base.amounts)
+    if not weighted_term.base.over_members.counts:
+        inside.append(pl.col(weighted_term.base.measure.key).is_not_null())
     spans = (pl.col(DATE).is_between(span.first, span.last) for span in weighted_term.window.spans)
     undated = pl.col(DATE).is_null() & weighted_term.window.is_undated
     days = reduce(or_, spans, undated)

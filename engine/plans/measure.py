@@ -230,6 +230,8 @@ class AmountTable:
                 ]
             interval = row[0]
             for by_interval, column, target in counted:
+                if row[column] is None:  # rows without this amount alone
+                    continue
                 amount = row[column] * target.weight if target.weight is not None else frozenset(row[column])
                 so_far = by_interval[interval]
                 by_interval[interval] = amount if so_far is None else target.combine(so_far, amount)

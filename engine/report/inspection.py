@@ -215,7 +215,8 @@ def values_of(column: RowColumn, domain: Domain, rows: pl.DataFrame, reader: Rea
             ids = members.member_ids if isinstance(members, LeafMembers) else ()
             return [ids[code] if code else None for code in watched(values)]
         case "amount":
-            return [Exact(units, 10 ** domain.measures[name].places) for units in watched(values)]
+            unit = 10 ** domain.measures[name].places
+            return [None if units is None else Exact(units, unit) for units in watched(values)]
     return values
 
 

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -331,6 +332,27 @@ def test_a_daemon_that_was_down_for_months_loads_all_of_them_at_once(
     loaded, _ = attempts(instance, state)
     assert (loaded.status, loaded.periods, loaded.rows_landed) == (LoadStatus.SUCCESS, "2021-01..2021-04", 4)
     assert loaded.due_at == datetime(2021, 4, 10, 5, tzinfo=UTC)
+
+
+def test_a_file_that_is_written_otherwise_at_its_next_slot_is_refused_and_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    instance, state = books_with(tmp_path, gl={"schedule": "0 5 * * *"}), tmp_path / "state"
+    path = instance / "data" / "gl.csv"
+    with platform_of(instance, state) as opened:
+        daemon = daemon_of(instance, state, opened.loads)
+        for day, written in ((10, "31/01/2021"), (11, "01/31/2021")):
+            path.write_text(f"date,scenario,account,amount\n{written},actual,10,5\n")
+            daemon.now = partial(datetime, 2021, 4, day, 9, tzinfo=UTC)
+            assert daemon.run(once=True) == (day == 10)
+    says = 'gl.csv is written with dates: {format: "%m/%d/%Y"}: date, row 2'
+    before = 'the last load was with dates: {format: "%d/%m/%Y"}'
+    mend = "write the right one under gl in integrations.yaml, or have the file written as before"
+    assert f"gl: failed_validate: {says}; {before}; {mend}" in caplog.text
+    refused, first = attempts(instance, state)
+    assert (first.status, refused.status) == (LoadStatus.SUCCESS, LoadStatus.FAILED_VALIDATE)
+    assert current_version(state / "store") == 1
 
 
 def made(slot: str) -> LoadAttempt:

@@ -2,13 +2,17 @@
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 import xlsxwriter
 
+from engine.door import open_books
 from server.ingest import files
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
+from tests.support.inspecting import rows_of
+from tests.support.small import figures, write_instance
 from tests.unit.server.ingest.test_detection_at_load import HEAD, remarks, rewrite
 from tests.unit.server.ingest.test_formats import instance_of, loaded, refused
 
@@ -128,3 +132,38 @@ def test_a_file_that_stays_open_to_its_end_is_refused_however_it_is_cut(
     monkeypatch.setattr(files, "PIECE", piece)
     (said,) = refused(instance_of(tmp_path, f"{HEAD}01/02/2026,1,5\n03/04/2026,1,7\n"))
     assert said.startswith("gl.csv: date, row 2: '01/02/2026' can be read in 2 ways")
+
+
+def test_a_row_with_a_blank_in_one_of_its_measures_is_loaded_with_the_others(tmp_path: Path) -> None:
+    domain = """
+        time: {column: date}
+        dimensions: {account: account}
+        inspect_enabled: true
+        measures: {amount: {places: 2}, hours: {type: number, places: 1}}
+        metrics:
+          revenue: {measure: amount}
+          hours: {measure: hours}
+          least: {measure: hours, over_members: min}
+          rows: {over_members: count}
+    """
+    instance = write_instance(
+        tmp_path / "small",
+        facts={"gl": "a"},
+        domains={"gl": domain},
+        dimensions="account: {kind: leaf}",
+        bindings={"gl": {"scenario": "actual", "numbers": {"blank": "none"}}},
+    )
+    rows = ("2026-01-31,1,5,2.5", "2026-01-31,1,7,", "2026-01-31,2,,4", "2026-01-31,3,,")
+    (instance / "data" / "gl.csv").write_text("date,account,amount,hours\n" + "\n".join(rows) + "\n")
+    (done,) = load_feeds(instance, tmp_path / "state")
+    assert (done.rows_landed, done.not_loaded) == (3, "1 without a figure")
+    books = open_books(instance, state=tmp_path / "state")
+    asked: dict[str, Any] = {"scenarios": {"A": "actual"}, "period": "2026-01", "dimensions": ["account"]}
+    assert figures(books.metric("revenue", **asked), "account")[None] == 12
+    assert figures(books.metric("least", **asked), "account") == {"1": Decimal("2.5"), "2": 4, None: Decimal("2.5")}
+    assert figures(books.metric("rows", **asked), "account") == {"1": 2, "2": 1, None: 3}
+    for metric, total, contributed in (("revenue", 12, [5, 7, 0]), ("hours", Decimal("6.5"), [Decimal("2.5"), 0, 4])):
+        shown = rows_of(books, period_start="2026-01", filters={"metric": metric})
+        assert shown["contribution_total"] == total
+        assert [row[-1] for row in shown["rows"]] == contributed
+    assert [row[2:4] for row in shown["rows"]] == [[5, 2.5], [7, None], [None, 4]]

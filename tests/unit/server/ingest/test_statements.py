@@ -1,17 +1,22 @@
 """SQL over files: joins of header and lines in exact amounts, only the tables that a feed names, errors with lines."""
 
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import duckdb
 import polars as pl
 import pytest
 
+from engine.facts.manifest import pin_current
 from engine.model.extract_formats import CsvFormat, ExtractFormat, SqlQuery
 from server.ingest.files import WrittenFormat
 from server.ingest.rejects import LoadFailed
 from server.ingest.statements import query_files
+from tests.support.books import ROOT
 from tests.unit.server.ingest.test_formats import instance_of, loaded
 
 HEADER = "id;day;text\n1;05.01.2026;a-x\n2;06.02.2026;b-y\n\n"
@@ -130,3 +135,39 @@ def test_tables_without_a_statement_are_a_fault(tmp_path: Path) -> None:
     }
     for number, (feed, says) in enumerate(cases.items()):
         assert says in said(faults(tmp_path / str(number), integrations_yaml=feeds(feed)))
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from engine.facts.landing import Landing
+from server.ingest import files
+from tests.support.books import load_feeds
+
+files.PIECE = 1
+add = Landing.add
+pieces = []
+
+def kill_at_the_second(self, facts):
+    pieces.append(facts)
+    if len(pieces) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    add(self, facts)
+
+Landing.add = kill_at_the_second
+load_feeds(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+def test_a_load_by_a_statement_that_is_killed_leaves_the_books_as_they_were(tmp_path: Path) -> None:
+    text = "select account, amount, date from file where amount <> '0'"
+    instance, state = instance_of(tmp_path, "date,account,amount\n2026-01-31,1,5\n", sql=text), tmp_path / "state"
+    assert loaded(instance) == {"1": 5}
+    before = pin_current(state / "store").manifest
+    (instance / "data" / "gl.csv").write_text("date,account,amount\n2026-01-31,1,7\n2026-01-31,2,8\n2026-01-31,3,9\n")
+    killed = subprocess.run([sys.executable, "-c", KILLED, instance, state], cwd=ROOT, capture_output=True, check=False)
+    assert killed.returncode == -SIGKILL, killed.stderr
+    assert pin_current(state / "store").manifest == before
+    assert any((state / "spool").rglob("*.arrow")), "it was killed while rows landed"
+    assert loaded(instance) == {"1": 7, "2": 8, "3": 9}
+    assert not list((state / "spool").iterdir())
