@@ -72,6 +72,7 @@ class Dimension:
     nodes: str | None = None  # live table of nodes, for a ragged dimension
     adds_paths: bool = False
     grain: Grain | None = None  # for a time dimension
+    of_year: bool = False  # its members are the numbers of periods in their years
     axis_only: bool = False  # valid for breakdowns, not for filters
     location: str = ""  # in the files of an instance
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress, repeat
+from itertools import compress, product, repeat
 
 from engine.books.reader import Reader
 from engine.model.calendar.periods import Grain
@@ -27,14 +27,14 @@ class Availability:
     dimensions: tuple[str, ...]  # of the breakdown in order, without time
     filters: tuple[Filter, ...]
     grain: Grain | None  # of the requested range; None for rows without a date
-    time: Grain | None  # of the breakdown
+    time: tuple[Grain, ...]  # of the breakdown
 
     @classmethod
     def of(cls, query: Query, reader: Reader) -> "Availability":
         """Return what the domains can answer of a query, memoised by the books."""
         dimensions = tuple(dimension.key for dimension in query.breakdown if not dimension.grain)
         grain = None if query.asked.is_undated else query.asked.grain
-        time = query.time.grain if query.time else None
+        time = tuple(axis.grain for axis in query.time)
         key = ("availability", dimensions, tuple(known.value for known in query.filters), grain, time)
         size = KEPT_REASONS + sum(len(known.leaves) for known in query.filters)
         return reader.memo_as_seen(key, lambda: cls(reader, dimensions, query.filters, grain, time), size)
@@ -116,12 +116,10 @@ class Availability:
 
     def why_not_by_time(self, expression: Expression) -> str | None:
         """Return why only totals show a figure (the periods are finer than its domain), or None if periods do too."""
-        if self.time is None:
-            return None
-        for base in expression.bases:
+        for base, grain in product(expression.bases, self.time):
             domain = self.catalogue.domains[base.domain]
-            if not domain.carries(self.time):
-                return f"{domain.key} is held by {domain.grain.value}, not by {self.time.value}"
+            if not domain.carries(grain):
+                return f"{domain.key} is held by {domain.grain.value}, not by {grain.value}"
         return None
 
     def why_not_in(self, expression: Expression, window: DateWindow) -> str | None:

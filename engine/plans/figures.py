@@ -11,7 +11,6 @@ import polars as pl
 
 from engine.books.reader import Reader
 from engine.model.aggregation import TimeAggregation
-from engine.model.calendar.periods import Period
 from engine.model.catalogue import Base
 from engine.model.formulas import Figure, Nothing, evaluate
 from engine.model.scenarios import Reference, Side
@@ -31,8 +30,9 @@ from engine.plans.rows import (
     statement_rows,
 )
 from engine.plans.weights import Axis, Members, axis_of
-from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, time_columns, windows_of
-from engine.queries.values import MetricQuery, Query, Ranking, StatementQuery
+from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, last_column, windows_of
+from engine.queries.times import time_columns
+from engine.queries.values import MetricQuery, Query, Ranking, StatementQuery, TimeColumn
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +90,15 @@ class FigurePlan:
         return WindowResolver(self.presences)
 
     @cached_property
-    def times(self) -> tuple[Period, ...]:
-        """The periods of the breakdown."""
+    def times(self) -> tuple[TimeColumn, ...]:
+        """The columns of the breakdown by time."""
         return time_columns(self.query, self.reader.catalogue.calendar)
+
+    @property
+    def last_time(self) -> TimeColumn | None:
+        """The column with the last days, None without a breakdown by time."""
+        last = last_column(self.times)
+        return None if last is None else self.times[last]
 
     @cached_property
     def bases(self) -> tuple[Base, ...]:

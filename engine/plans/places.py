@@ -60,7 +60,7 @@ def places(
     if not query.breakdown:
         return (total,)
     keys = [dimension.key for dimension in query.breakdown]
-    before = keys.index(query.time.dimension.key) if query.time else len(keys)
+    before = keys.index(query.time[0].dimension.key) if query.time else len(keys)
     if query.nests:
         return (*nested(axes, periods, members, before, stop), total)
     times = range(periods) if query.time else (periods,)

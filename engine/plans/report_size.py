@@ -73,15 +73,12 @@ def most_combinations(plan: FigurePlan) -> int:
 
 def places_of_each(plan: FigurePlan) -> int:
     """Return how many places each combination of members has at most; sub-totals also have one over all periods."""
-    return periods_of(plan) + (plan.query.nests and plan.query.time is not None)
+    return periods_of(plan) + (plan.query.nests and bool(plan.query.time))
 
 
 def periods_of(plan: FigurePlan) -> int:
     """Return how many periods each combination of members has, 1 without a breakdown by time; 0 without any."""
-    if plan.query.time is None:
-        return min(len(plan.axes), 1)
-    runs = (plan.reader.catalogue.calendar.within(run, plan.query.time.grain) for run in plan.query.selected)
-    return sum(run.count for run in runs if run)
+    return len(plan.times) if plan.query.time else min(len(plan.axes), 1)
 
 
 def combinations_within(plan: FigurePlan, most: int) -> int | None:
@@ -105,7 +102,7 @@ def one_column(plan: FigurePlan) -> Iterator[FigurePlan]:
     chosen = [column for column in columns if not any(side.has_window for side in column.reference.sides)]
     breakdown = tuple(dimension for dimension in plan.query.breakdown if not dimension.grain)
     if chosen and (plan.query.time or len(columns) > 1):
-        query = replace(plan.query, columns=tuple(chosen[:1]), breakdown=breakdown, time=None)
+        query = replace(plan.query, columns=tuple(chosen[:1]), breakdown=breakdown, time=())
         yield replace(plan, query=query)
 
 
@@ -181,7 +178,7 @@ def too_large(plan: FigurePlan, said: str) -> BadArguments:
     sizes |= {f"members of {axis.key}": len(axis.ids) for axis in plan.axes}
     ways = ["ask for fewer scenarios, or for fewer metrics"]
     if plan.query.time:
-        key = plan.query.time.dimension.key
+        key = " and ".join(axis.dimension.key for axis in plan.query.time)
         sizes[f"periods of {key}"] = periods_of(plan)
         ways.insert(0, f"choose a shorter range, or longer periods than those of {key}")
     dimensions = plan.reader.catalogue.dimensions

@@ -50,7 +50,7 @@ def posting_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the notes on weeks or days of data that is posted on one day of each month."""
     if plan.query.asked.is_undated:
         return
-    grains = (plan.query.asked.grain, *((plan.query.time.grain,) if plan.query.time else ()))
+    grains = (plan.query.asked.grain, *(axis.grain for axis in plan.query.time))
     finest = min(grains, key=lambda grain: grain.fineness)
     for domain in plan.query.domains if finest in FINER else ():
         days = plan.presences.of(column_read.domain_read(domain.key)).days(ALL_DAYS)

@@ -8,10 +8,10 @@ from functools import cached_property
 from itertools import pairwise
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import UNDATED_CODE, WITHOUT_DATE, Grain, Period, PeriodRange, Span
+from engine.model.calendar.periods import UNDATED_CODE, WITHOUT_DATE, Grain, PeriodRange, Span
 from engine.model.scenarios import Side, TermSpan
 from engine.model.stopping import watched
-from engine.queries.values import Query
+from engine.queries.values import Query, TimeColumn
 
 
 @dataclass(frozen=True)
@@ -77,23 +77,29 @@ class DateWindow:
 EMPTY_WINDOW = DateWindow((), "")
 
 
-def time_columns(query: Query, calendar: Calendar) -> tuple[Period, ...]:
-    """Return the periods that a query breaks down by; none without a breakdown by time."""
-    if query.time is None:
-        return ()
-    runs = [calendar.within(run, query.time.grain) for run in query.selected]
-    return tuple(period for run in runs if run for period in watched(calendar.periods(run)))
-
-
-def windows_of(side: Side, query: Query, columns: Sequence[Period], calendar: Calendar) -> tuple[DateWindow, ...]:
+def windows_of(side: Side, query: Query, columns: Sequence[TimeColumn], calendar: Calendar) -> tuple[DateWindow, ...]:
     """Return the window of each time column of a side, then the window of the total.
 
-    Each column shifts by its own period. The total shifts the whole range; a shift to a window, such as year to date,
-    takes the window of the last column instead.
+    Each column shifts by its own period; days that two calendars cut have none, and no side that shifts. The total
+    shifts the whole range; a shift to a window, such as year to date, takes the window of the last column instead.
     """
-    single = [shifted_window(side, [PeriodRange(period, period)], calendar) for period in watched(columns)]
-    total = single[-1] if single and side.has_window else shifted_window(side, query.selected, calendar)
+    single = [column_window(side, column, calendar) for column in watched(columns)]
+    last = last_column(columns)
+    total = shifted_window(side, query.selected, calendar) if last is None or not side.has_window else single[last]
     return (*single, total)
+
+
+def column_window(side: Side, column: TimeColumn, calendar: Calendar) -> DateWindow:
+    """Return the window that a side reads for a column."""
+    if whole := column.whole:
+        return shifted_window(side, [PeriodRange(whole, whole)], calendar)
+    label = " and ".join(period.label for period in column.periods)
+    return DateWindow(column.spans, label, grains=frozenset(period.grain for period in column.periods))
+
+
+def last_column(columns: Sequence[TimeColumn]) -> int | None:
+    """Return the position of the column with the last days, None if there are none."""
+    return max(watched(range(len(columns))), key=lambda at: columns[at].spans[-1].last, default=None)
 
 
 def shifted_window(side: Side, runs: Sequence[PeriodRange], calendar: Calendar) -> DateWindow:

@@ -16,6 +16,7 @@ from engine.model.scenarios import resolve
 from engine.queries.filters import refuse_long, refuse_long_members, resolve_filters, select_periods, usable_dimension
 from engine.queries.formulas import resolve_formulas, resolve_metric
 from engine.queries.ranking import resolve_ranking
+from engine.queries.times import resolve_time_axes
 from engine.queries.values import (
     LONGEST_ALIAS,
     LastClosed,
@@ -24,7 +25,6 @@ from engine.queries.values import (
     ScenarioColumn,
     StatementQuery,
     resolve_range,
-    resolve_time_axis,
 )
 
 SCALES = (0, 3, 6, 9)
@@ -104,7 +104,7 @@ def resolve_query(
         filters=filters.by_member,
         by_time=filters.by_time,
         breakdown=breakdown,
-        time=resolve_time_axis(breakdown, reader.catalogue, period, selected, domains),
+        time=resolve_time_axes(breakdown, columns, reader.catalogue.calendar, period, selected, domains),
         scale=asked.scale,
         decimals=asked.decimals,
         notes=(*notes, *filters.notes),
@@ -210,8 +210,17 @@ def resolve_breakdown(keys: Sequence[str], reader: Reader, domains: Sequence[Dom
 
 
 def refuse_nothing_to_nest(breakdown: Sequence[Dimension], reader: Reader, domains: Sequence[Domain]) -> None:
-    """Raise BadArguments for sub-totals of fewer than two dimensions; the example adds those that are there."""
+    """Raise BadArguments for sub-totals of fewer than two dimensions, or of two of time; the example says what is there."""
     named = [dimension.key for dimension in breakdown]
+    of_time = [dimension.key for dimension in breakdown if dimension.grain]
+    if len(of_time) > 1:
+        raise BadArguments(
+            f"subtotals adds no row between {' and '.join(of_time)}. Leave subtotals out; a breakdown by one of them has "
+            "the totals over the other.",
+            field="subtotals",
+            got=True,
+            example={"dimensions": of_time[:1]},
+        )
     if len(named) > 1:
         return
     held = frozenset().union(*(domain.dimensions for domain in domains))

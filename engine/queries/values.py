@@ -1,4 +1,4 @@
-"""Queries as values, and the ranges and breakdowns by time that they hold."""
+"""Queries as values, and the ranges that they hold."""
 
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import UNDATED_CODE, UNDATED_RANGE, Grain, Period, PeriodRange
-from engine.model.catalogue import PERIOD, Catalogue, Dimension, Domain, Metric, ReportDefault, Statement
-from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, GrainUnavailable, quoted
+from engine.model.calendar.labels import LabelDetail
+from engine.model.calendar.periods import UNDATED_CODE, UNDATED_RANGE, Grain, Period, PeriodRange, Span
+from engine.model.catalogue import Dimension, Domain, Metric, ReportDefault, Statement
+from engine.model.errors import BadPeriod, GrainUnavailable, quoted
 from engine.model.exact import Exact
 from engine.model.formulas import FigureType, Formula
 from engine.model.notes import Note
@@ -60,6 +61,30 @@ class TimeAxis:
     dimension: Dimension
     grain: Grain
 
+    def member(self, period: Period) -> str:
+        """Return the id of a period: its code, or its number in the year."""
+        return period.code.partition("-")[2] if self.dimension.of_year else period.code
+
+    def label(self, period: Period) -> str:
+        """Return the label of a period, without the year if its id has none."""
+        if not self.dimension.of_year:
+            return period.label
+        words = period.name.split()
+        return words[0] if period.beside is LabelDetail.NOTHING else words[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeColumn:
+    """The days that one period of each axis of time has in common."""
+
+    periods: tuple[Period, ...]
+    spans: tuple[Span, ...]
+
+    @property
+    def whole(self) -> Period | None:
+        """The period with exactly these days, None if two calendars cut each other."""
+        return next((period for period in self.periods if self.spans == (period.span,)), None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
@@ -67,7 +92,7 @@ class Query:
 
     `selected` holds the ranges to read: the requested range, or the parts of it that filters on time keep. `by_time`
     holds these filters as sent, by time dimension. `breakdown` holds the dimensions in the order asked;
-    `time` is the one that breaks down by periods. `subtotals` tells whether the request asks for them.
+    `time` are those that break down by periods. `subtotals` tells whether the request asks for them.
     """
 
     domains: tuple[Domain, ...]
@@ -77,7 +102,7 @@ class Query:
     filters: tuple[Filter, ...]
     by_time: Mapping[str, Selection]
     breakdown: tuple[Dimension, ...]
-    time: TimeAxis | None
+    time: tuple[TimeAxis, ...]
     scale: int
     decimals: int | None
     notes: tuple[Note, ...]
@@ -124,9 +149,6 @@ class MetricQuery:
     query: Query
     formulas: tuple[AdHocFormula, ...] = ()
     ranking: Ranking | None = None
-
-
-MOST_PERIODS = 4000
 
 
 LAST_CLOSED = re.compile(r"last_closed(?:-(\d{1,3}))?", re.ASCII | re.IGNORECASE)
@@ -257,66 +279,3 @@ def read_range(start: str, end: str, last_closed: LastClosed) -> PeriodRange:
     for field, match in relative.items():
         read[field] = last_closed.period(asked[field], int(match[1] or 0), grain, field)
     return last_closed.calendar.between(read["period_start"], read["period_end"])
-
-
-def resolve_time_axis(
-    dimensions: Sequence[Dimension],
-    catalogue: Catalogue,
-    asked: PeriodRange,
-    selected: Sequence[PeriodRange],
-    domains: Sequence[Domain],
-) -> TimeAxis | None:
-    """Return the breakdown by periods, or None.
-
-    Raises GrainUnavailable if no domain has the grain, DimensionUnavailable if its periods do not fit the range, and
-    BadArguments for two breakdowns by time or for too many periods.
-    """
-    of_time = [dimension for dimension in dimensions if dimension.grain]
-    if not of_time:
-        return None
-    if asked.is_undated:
-        raise DimensionUnavailable(
-            f"Rows without a date have no periods to break down by. Leave {of_time[0].key} out of dimensions.",
-            field="dimensions",
-            got=of_time[0].key,
-        )
-    if len(of_time) > 1:
-        keys = [dimension.key for dimension in of_time]
-        raise BadArguments(
-            f"dimensions names {' and '.join(keys)}. Break down by one of them.", field="dimensions", got=keys
-        )
-    dimension = of_time[0]
-    grain = asked.grain if dimension.key == PERIOD else dimension.grain or asked.grain
-    words = grain.value.replace("_", " ")
-    nested = [catalogue.calendar.within(run, grain) for run in (asked, *selected)]
-    if not any(domain.carries(grain) for domain in domains):
-        raise GrainUnavailable(
-            f"These figures are not held by {grain.value}, so they cannot be broken down by {dimension.key}.",
-            field="dimensions",
-            got=dimension.key,
-        )
-    if None in nested:
-        raise DimensionUnavailable(
-            f"The {words}s do not fit into {asked.label}. Break down by {PERIOD}, or choose a range of whole {words}s"
-            f"{whole_periods(asked, grain, catalogue.calendar)}.",
-            field="dimensions",
-            got=dimension.key,
-            valid=[PERIOD],
-        )
-    count = sum(run.count for run in nested[1:] if run)
-    if count > MOST_PERIODS:
-        raise BadArguments(
-            f"{asked.label} has {count} {grain.value}s; a breakdown shows at most {MOST_PERIODS}. Choose a "
-            "shorter range or a coarser grain.",
-            field="dimensions",
-            got=dimension.key,
-        )
-    return TimeAxis(dimension=dimension, grain=grain)
-
-
-def whole_periods(asked: PeriodRange, grain: Grain, calendar: Calendar) -> str:
-    """Return words on the periods of a grain that a range touches, and on the days that such periods have."""
-    run, reach = calendar.touching(asked.span, grain), calendar.days_of(grain)
-    named = f": {run.start.code} to {run.end.code}" if run else ""
-    is_inside = reach.holds(asked.span.first) and reach.holds(asked.span.last)
-    return named if is_inside else f"{named}. The trading calendar has {reach.first} to {reach.last}"

@@ -162,7 +162,7 @@ class ReportData:
     columns: tuple[ReportColumn, ...]
     places: tuple[MemberTuple, ...]
     ranked: bool = False  # whether the request orders the members
-    time: str | None = None  # the dimension of the breakdown whose members are periods
+    time: tuple[str, ...] = ()  # the dimensions of the breakdown whose members are periods
     subtotals: bool = False  # whether places stand below sub-totals, each of which has members of the first dimensions
     figures: Sequence[Sequence[Sequence[Figure]]]  # by line, column and place
     notes: tuple[Note, ...]

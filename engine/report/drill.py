@@ -16,6 +16,7 @@ from engine.plans.figures import ColumnRead, FigurePlan
 from engine.plans.row_plan import operands_of, terms_of
 from engine.plans.rows import Expression, Row
 from engine.queries.filters import named_by
+from engine.queries.values import TimeColumn
 from engine.report.data import Drill, ReportMember
 
 MOST_REPEATED = 5  # a longer filter is not repeated in every column
@@ -69,10 +70,18 @@ def joined(*parts: Drill) -> Drill:
 
 def period_drill(readings: Sequence[ColumnRead], plan: FigurePlan) -> Drill:
     """Return the period of a column: the last period of a breakdown if every side has a window, else the range."""
-    start, end = plan.query.asked.start.code, plan.query.asked.end.code
-    if plan.times and all(reading.side.has_window for reading in readings):
-        start = end = plan.times[-1].code
-    return {"period_start": start, "period_end": end}
+    last = plan.last_time
+    if last and all(reading.side.has_window for reading in readings):
+        return column_period(last)
+    return {"period_start": plan.query.asked.start.code, "period_end": plan.query.asked.end.code}
+
+
+def column_period(column: TimeColumn) -> dict[str, str]:
+    """Return the range of a column of time: its period, else its days."""
+    if whole := column.whole:
+        return {"period_start": whole.code, "period_end": whole.code}
+    first, last = column.spans[0].first, column.spans[-1].last
+    return {"period_start": first.isoformat(), "period_end": last.isoformat()}
 
 
 def common_filters(plan: FigurePlan) -> Drill:
@@ -91,12 +100,13 @@ def filter_json(ids: Selection) -> str | list[str] | dict[str, list[str]]:
     return ids[0] if len(ids) == 1 else list(ids)
 
 
-def place_drill(members: Sequence[ReportMember], plan: FigurePlan) -> Drill:
-    """Return the part of a combination of members; none are the total. A period member replaces the filters on time.
+def place_drill(members: Sequence[ReportMember], plan: FigurePlan, time: int) -> Drill:
+    """Return the part of a combination of members at a column of time; no members are the total.
 
-    It filters a dimension of which it has no member by all of them, if the total over it does not count every visible
-    leaf exactly once, so that inspected rows weigh what they weigh in the total.
+    A period replaces the filters on time. A dimension of which it has no member is filtered by all of them, if the
+    total over it does not count every visible leaf exactly once, so that inspected rows weigh what they weigh there.
     """
+    axes = [axis.dimension.key for axis in plan.query.time]
     known = {*(filtered.dimension.key for filtered in plan.query.filters), *(member.dimension for member in members)}
     filters: dict[str, Any] = {
         axis.key: ALL
@@ -104,11 +114,12 @@ def place_drill(members: Sequence[ReportMember], plan: FigurePlan) -> Drill:
         if axis.key not in known and axis.total is not None and not plan.reader.counts_all(axis.key, axis.total)
     }
     period: dict[str, str] = {}
+    if time < len(plan.times):
+        period = column_period(plan.times[time])
+        if whole := plan.times[time].whole:
+            filters |= dict.fromkeys(plan.query.by_time, whole.code)
     for member in members:
-        if plan.query.time and member.dimension == plan.query.time.dimension.key:
-            period = {"period_start": member.id, "period_end": member.id}
-            filters |= dict.fromkeys(plan.query.by_time, member.id)
-        else:
+        if member.dimension not in axes:
             filters[member.dimension] = filter_json(selection_of_member(member, plan))
     return joined(period, {"filters": filters})
 

@@ -106,8 +106,9 @@ class SidePairs:
     @cached_property
     def ids(self) -> Sequence[str]:
         """The id of the member of each place."""
-        periods = self.plan.times
-        return [str(place.members[0]) if self.plan.axes else periods[place.time].code for place in watched(self.places)]
+        if self.plan.axes:
+            return [str(place.members[0]) for place in watched(self.places)]
+        return [self.plan.times[place.time].periods[0].code for place in watched(self.places)]
 
     def row_maker(self, own: Sequence[Known]) -> MakeRow:
         """Return the function that makes the row of a member with its own figures and the part of its drill."""

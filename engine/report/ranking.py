@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.books.reader import Reader, label_of
-from engine.model.calendar.periods import Period
 from engine.model.errors import BadArguments, quoted
 from engine.model.exact import ONE, Exact
 from engine.model.formulas import Figure, Nothing
@@ -78,7 +77,7 @@ class LabelledMembers(dict[tuple[str, str], ReportMember]):
 def place_of(place: Coordinates, plan: FigurePlan, labelled: LabelledMembers) -> MemberTuple:
     """Return the report's place for coordinates, with member labels."""
     members = members_of(place, plan, labelled)
-    drill, weight = place_drill(members, plan), into_parent(members, plan)
+    drill, weight = place_drill(members, plan, place.time), into_parent(members, plan)
     return MemberTuple(members, is_total=place.is_total, drill=drill, into_parent=None if weight == ONE else weight)
 
 
@@ -102,8 +101,9 @@ def members_of(place: Coordinates, plan: FigurePlan, labelled: LabelledMembers) 
     for dimension in plan.query.breakdown:
         member = by_axis.get(dimension.key)
         if dimension.grain and place.time < len(plan.times):
-            period: Period = plan.times[place.time]
-            members.append(ReportMember(dimension.key, period.code, period.label))
+            at = next(at for at, axis in enumerate(plan.query.time) if axis.dimension is dimension)
+            axis, period = plan.query.time[at], plan.times[place.time].periods[at]
+            members.append(ReportMember(dimension.key, axis.member(period), axis.label(period)))
         elif member is not None:
             members.append(labelled[dimension.key, member])
     return tuple(members)
@@ -158,7 +158,7 @@ def ranking_figures(
     figures = by_row[ranking.line][ranking.column]
     if len(plan.query.breakdown) > 1 and not plan.query.nests:
         columns = plan.query.columns[ranking.column : ranking.column + 1]
-        query = replace(plan.query, breakdown=plan.query.breakdown[:1], time=None, columns=columns)
+        query = replace(plan.query, breakdown=plan.query.breakdown[:1], time=(), columns=columns)
         alone = replace(plan, rows=plan.rows[ranking.line : ranking.line + 1], query=query)
         found = alone.collect()
         ((figures,),) = figures_by_row(alone, found, Variances(found))
@@ -196,8 +196,9 @@ def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTa
     within = [*([last] if plan.query.nests or not other.query.breakdown else []), *range(last)]
     places, labelled = [], LabelledMembers(plan.reader)
     for at in watched(within, plan.stop):
-        members = members_of(figures.places[at], other, labelled)
-        drill = joined(place_drill(members, other), {"filters": {first.key: filter_json(left.asked)}})
+        place = figures.places[at]
+        members = members_of(place, other, labelled)
+        drill = joined(place_drill(members, other, place.time), {"filters": {first.key: filter_json(left.asked)}})
         member = ReportMember(first.key, OTHERS, OTHERS_LABEL)
         weight = into_parent(members, other)
         places.append(

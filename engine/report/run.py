@@ -101,7 +101,7 @@ def outline(plan: ReportPlan) -> Report:
     planned = plan.figures
     zeros = [[ZERO]] * len(planned.query.columns)
     rows = [(row, zeros) for row in planned.rows if row.kind != "own"]
-    total = MemberTuple((), is_total=True, drill=place_drill((), planned))
+    total = MemberTuple((), is_total=True, drill=place_drill((), planned, len(planned.times)))
     return made_of(plan, rows, (total,), (), {})
 
 
@@ -130,7 +130,7 @@ def made_of(
         ),
         places=places,
         ranked=isinstance(plan, MetricPlan) and plan.ranking is not None,
-        time=query.time.dimension.key if query.time else None,
+        time=tuple(axis.dimension.key for axis in query.time),
         subtotals=query.nests,
         figures=[by_column for _, by_column in rows],
         notes=said,

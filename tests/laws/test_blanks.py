@@ -36,7 +36,7 @@ REQUESTS = (2, 3) if SHORT else (4, 6)  # of each book
 def test_each_null_is_covered_by_one_true_note(data: st.DataObject, books: OracleBooks) -> None:
     with opened(books) as door:
         for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
-            by_place = {place_of(books, request, cell): cell for cell in cells(books, request)}
+            by_place = {place_of(request, cell): cell for cell in cells(books, request)}
             hold(books, request, ask(door, books, request), by_place)
 
 
@@ -54,7 +54,7 @@ def test_each_null_of_a_formula_of_a_request_is_covered_by_one_true_note(
             kind = data.draw(st.sampled_from((MONEY, NUMBER, PRICE, RATIO)))
             made = OracleFormula(key="made", domain=GL, expression=data.draw(part(kind, GL, known, 2)))
             report = ask(door, books, request, formulas={"made": text(made.expression)})
-            by_place = {place_of(books, request, cell): cell for cell in cells(books, request)}
+            by_place = {place_of(request, cell): cell for cell in cells(books, request)}
             hold(replace(books, formulas={**books.formulas, "made": made}), request, report, by_place)
 
 
@@ -68,7 +68,7 @@ def test_each_null_of_a_ranking_is_covered_by_one_true_note(data: st.DataObject,
             if report is not None:
                 top = list(dict.fromkeys(place.members[0].id for place in report.places[:-1]))
                 others = others_cells(books, request, [member for member in top if member != OTHERS])
-                by_place = {place_of(books, request, cell): cell for cell in cells(books, request)}
+                by_place = {place_of(request, cell): cell for cell in cells(books, request)}
                 hold(books, request, report, {**others, **by_place})
 
 

@@ -73,7 +73,7 @@ def compare(books: OracleBooks, request: OracleRequest, found: Mapping[Where, Pl
     repeating = {told.line for told in found.values() if told.repeats}
     expected_places = set()
     for cell in cells(books, request):
-        place = place_of(books, request, cell)
+        place = place_of(request, cell)
         expected_places.add(place)
         for key, column in product(lines, request.columns):
             line = line_of(books, key)
@@ -107,7 +107,7 @@ def test_rows_without_a_date_have_the_figures_of_a_month_that_holds_them_alone(
             for (key, line), column, cell in product(lines, columns, cells(alone, request)):
                 is_flow = all(base.over_time.rule == "sum" for base in bases_of(books, line.metric))
                 expected = figure(alone, line, column, cell) if is_flow else UNAVAILABLE
-                told = found.get((key, column.text, place_of(books, request, cell)))
+                told = found.get((key, column.text, place_of(request, cell)))
                 if told is not None:
                     assert told.figure == expected, (request, key, column.text, cell)
                 elif key not in repeating:
@@ -201,7 +201,7 @@ def test_the_rows_behind_a_cell_make_it(data: st.DataObject, books: OracleBooks)
     with opened(books) as door:
         for _ in range(2):
             request = data.draw(requests(books))
-            by_place = {place_of(books, request, cell): cell for cell in cells(books, request)}
+            by_place = {place_of(request, cell): cell for cell in cells(books, request)}
             columns = {column.text: column for column in request.columns}
             known = [cell for cell in behind(ask(door, books, request)) if cell.figure is not UNAVAILABLE]
             for cell in data.draw(st.randoms()).sample(known, min(len(known), DRILLED)):

@@ -17,13 +17,12 @@ from engine.model.errors import BadArguments
 from engine.report.data import OTHERS
 from tests.laws.oracle.asking import Place, ask, behind, figures_of
 from tests.laws.oracle.books import GL, LEAF_OF, TREES, OracleBooks, OracleFormula
-from tests.laws.oracle.calendar import OraclePeriod, periods
 from tests.laws.oracle.expressions import text
 from tests.laws.oracle.figures import UNAVAILABLE, Figure, figure
 from tests.laws.oracle.formulas import MADE, MONEY, NUMBER, PRICE, RATIO, kinds_of, part
 from tests.laws.oracle.members import joined, shown, weights
 from tests.laws.oracle.references import OracleCell, Reference
-from tests.laws.oracle.requests import BREAKDOWNS, OF_METRICS, OracleRequest, line_of, requests
+from tests.laws.oracle.requests import BREAKDOWNS, OF_METRICS, OracleRequest, line_of, requests, time_columns
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import opened
 from tests.laws.test_figures import by_cell, compare, drill
@@ -141,15 +140,11 @@ def others_cells(books: OracleBooks, request: OracleRequest, top: list[str]) -> 
     """Return the cell of the others by where it stands in the report."""
     first, *rest = request.by_member
     left = {**request.excluded, first: (*request.excluded.get(first, ()), *top)}
-    columns: list[OraclePeriod | None] = [None]
-    if request.time:
-        columns = list(periods(request.asked, request.time, books.fiscal))
     members = [shown(books, key, request.filters.get(key, ())) for key in rest]
-    time = next((key for key in request.dimensions if key not in request.by_member), "")
+    times = [key for key in request.dimensions if key not in request.by_member]
     found = {}
-    for combination, column in product(product(*members), columns):
+    for combination, (codes, column) in product(product(*members), list(time_columns(books, request))):
         place = dict(zip(rest, combination, strict=True))
-        codes = {time: column.code(books.fiscal)} if column else {}
         cell = OracleCell(
             asked=request.asked,
             filters=request.filters,
@@ -158,8 +153,9 @@ def others_cells(books: OracleBooks, request: OracleRequest, top: list[str]) -> 
             place=place if rest or column else None,
             time=request.time,
             column=column,
+            codes=codes,
         )
-        found[tuple(sorted({first: OTHERS, **place, **codes}.items()))] = cell
+        found[tuple(sorted({first: OTHERS, **place, **dict(zip(times, codes, strict=True))}.items()))] = cell
     return found
 
 

@@ -56,6 +56,8 @@ def build_dimensions(document: Document, file: DimensionsFile, calendar: Calenda
             nodes=part.nodes,
             adds_paths=part.paths == "add",
             grain=Grain(part.grain) if part.grain else None,
+            of_year=part.of_year,
+            axis_only=part.of_year,
             location=document.place([key]),
         )
     named = (Grain.MONTH, *(grain for family in BESIDE for grain in family.grains if grain in calendar.grains))
@@ -101,6 +103,8 @@ def check_parts(document: Document, key: str, part: DimensionPart) -> None:
     for name, kind in GOES_WITH.items():
         if kind != part.kind and getattr(part, name) is not None:
             document.fault([key, name.rstrip("_")], f"{key} is {part.kind}; {name.rstrip('_')} is for {kind} ones")
+    if part.of_year and part.grain in (None, Grain.DATE.value, Grain.YEAR.value):
+        document.fault([key, "of_year"], f"{key} has no grain whose periods years number", "grain: month, for example")
     if part.grain and part.members:
         document.fault([key, "members"], f"{key} is a time dimension; its members are the periods")
 

@@ -109,6 +109,8 @@ class DimensionPart(SchemaPart):
     """leaf: live table of members (id, code, name, attributes …); left out, the facts name the members."""
     grain: Annotated[str, OneOf(tuple(grain.value for grain in Grain))] | None = None
     """leaf: makes it a time dimension of this grain."""
+    of_year: bool = False
+    """leaf, of a grain: its members are the numbers of periods in their years, beside which it breaks down."""
     from_: Annotated[Key | None, Field(alias="from")] = None
     """derived: the leaf dimension that has the attribute."""
     attribute: Key | None = None

@@ -105,15 +105,18 @@ class DrillTemplate:
 
     @cached_property
     def _of_place(self) -> Drill:
-        """The placeholders of members. Periods have one only if all columns share the range that a total reads."""
+        """The placeholders of members. Periods have one only if all columns share the range that a total reads.
+
+        Of two axes neither has: the days that their periods share have codes of their own.
+        """
         report = self.report
         parts: list[Drill] = []
         for dimension in report.breakdown:
             field = f"column.members.{dimension}" if self._is_statement else f"row.members.{dimension}"
             text = "{row.key}" if not self._is_statement and len(report.breakdown) == 1 else "{" + field + "}"
-            if dimension != report.time:
+            if dimension not in report.time:
                 parts.append({"filters": {dimension: text}})
-            elif all(key in self._fixed for key in PERIOD):
+            elif len(report.time) == 1 and all(key in self._fixed for key in PERIOD):
                 by_time = (key for place in watched(report.places) for key in place.drill.get("filters", {}))
                 again = [key for key in dict.fromkeys(by_time) if key not in report.breakdown]
                 parts.append({**dict.fromkeys(PERIOD, text), "filters": dict.fromkeys(again, text)})

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from engine.model.calendar.periods import GRAINS
 from engine.model.exact import ZERO, Exact
 from engine.model.notes import Note
 from engine.model.stopping import watched
@@ -41,7 +42,9 @@ class PlaceCut:
 
     @property
     def _is_by_time(self) -> bool:
-        return self.report.breakdown[0] == self.report.time
+        """Whether the first dimension has periods, not the numbers that periods of every year share."""
+        first = self.report.places[0].members[:1] if self.report.breakdown[0] in self.report.time else ()
+        return any(form.fits(member.id) for member in first for form in GRAINS.values())
 
     @cached_property
     def _largest_by(self) -> tuple[int, int] | None:

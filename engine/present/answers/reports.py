@@ -256,7 +256,7 @@ def labels_json(place: MemberTuple, report: ReportData) -> Json:
 
 def is_said(member: ReportMember, report: ReportData) -> bool:
     """Tell whether the id of a member says its label: the same text, or the code of a plain period."""
-    plain = plain_period(member.id) if member.dimension == report.time else None
+    plain = plain_period(member.id) if member.dimension in report.time else None
     return member.label == (member.id if plain is None else plain.label)
 
 

@@ -7,6 +7,7 @@ import polars as pl
 from engine.model.catalogue import LABEL, Favourable
 from engine.model.requests import ChartSpec
 from engine.present.charts.charts import Chart, chart
+from engine.present.charts.periods import grain_of
 from engine.present.charts.refusals import bad_data
 from engine.report.explanation import Explanation
 from engine.report.report import Report
@@ -44,12 +45,24 @@ def report_as_it_is(spec: ChartSpec, given: Report) -> tuple[ChartSpec, pl.DataF
     frame = given.frame
     if given.breakdown:
         frame = frame.filter(pl.all_horizontal(pl.col(given.breakdown).is_not_null()))
+    if len(given.time) > 1 and given.breakdown == given.time:
+        return by_two_times(spec, given), frame
     first = next(iter(given.breakdown), None)
-    name = "label" if first is None else first if first == given.time else first + LABEL
+    name = "label" if first is None else first if first in given.time else first + LABEL
     if spec.chart_type in WITHOUT_SERIES:
         return spec if spec.chart_type == "scatter" else replace(spec, x=spec.x or name, y=spec.y or "value"), frame
     several = "alias" if len(given.columns) > 1 else "label" if given.breakdown and len(given.lines) > 1 else None
     return replace(spec, x=spec.x or name, y=spec.y or "value", series=spec.series or several), frame
+
+
+def by_two_times(spec: ChartSpec, given: Report) -> ChartSpec:
+    """Return the spec of two dimensions of time: the first has the series, the second stands along the axis."""
+    first, second = given.time
+    numbers = given.places[0].members[-1].id
+    x = second if grain_of([numbers]) else second + LABEL
+    if spec.chart_type in WITHOUT_SERIES:
+        return replace(spec, x=spec.x or x, y=spec.y or "value")
+    return replace(spec, x=spec.x or x, y=spec.y or "value", series=spec.series or first)
 
 
 def bridge(given: Explanation) -> Chart:

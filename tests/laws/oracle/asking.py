@@ -130,13 +130,12 @@ def exactly(found: Exact | EngineNothing) -> Figure:
     return UNAVAILABLE if found is EngineNothing.UNAVAILABLE else MISSING
 
 
-def place_of(books: OracleBooks, request: OracleRequest, cell: OracleCell) -> Place:
+def place_of(request: OracleRequest, cell: OracleCell) -> Place:
     """Return where a cell stands in a report."""
     if cell.place is None:
         return None
     times = [key for key in request.dimensions if key not in cell.breakdown]
-    codes = [(key, cell.column.code(books.fiscal)) for key in times if cell.column]
-    return tuple(sorted([*cell.place.items(), *codes]))
+    return tuple(sorted([*cell.place.items(), *zip(times, cell.codes, strict=True)]))
 
 
 def is_well_written(digits: str | None, figure: Figure, *, divided: bool) -> bool:

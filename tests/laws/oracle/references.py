@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tests.laws.oracle.books import Cuts, OracleBooks
-from tests.laws.oracle.calendar import WINDOWS, OraclePeriod, Range, period_of, shifted
+from tests.laws.oracle.calendar import WINDOWS, Range, period_of, shifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,8 @@ class OracleCell:
     breakdown: tuple[str, ...]  # dimensions of members; periods are `time`
     place: Mapping[str, str] | None
     time: str | None = None  # grain of a breakdown by periods
-    column: OraclePeriod | None = None  # the one of them
+    column: Range | None = None  # one of them, or the days that one of each of two grains have in common
+    codes: tuple[str, ...] = ()  # of those periods
     excluded: Cuts = field(default_factory=dict)  # members that its filters leave out
 
 
@@ -83,7 +84,7 @@ def window_of(books: OracleBooks, side: OracleSide, cell: OracleCell) -> Range |
     """Return the range that a side reads; None where it does not exist."""
     asked = cell.asked
     if cell.column and cell.place is not None:
-        asked = Range(cell.column, cell.column)
+        asked = cell.column
     elif cell.time and any(shift in WINDOWS for shift in side.shifts):  # the total of windows is the last column's
         last = period_of(asked.days.last, cell.time, books.fiscal)
         asked = Range(last, last)

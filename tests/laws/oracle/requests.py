@@ -17,7 +17,9 @@ from tests.laws.oracle.calendar import (
     DATE,
     FINE,
     GRAINS,
+    LENGTHS,
     MONTH,
+    MONTHS,
     OF_CALENDAR,
     OF_TRADING,
     QUARTER,
@@ -28,6 +30,7 @@ from tests.laws.oracle.calendar import (
     TYEAR,
     WEEK,
     YEAR,
+    Days,
     OraclePeriod,
     Range,
     later,
@@ -77,6 +80,11 @@ BREAKDOWNS = (
     (TQUARTER,),
     (TYEAR,),
     ("tree", TPERIOD),
+    (YEAR, MONTH),
+    ("region", QUARTER, "period"),
+    (TYEAR, TWEEK),
+    (TPERIOD, MONTH),
+    (MONTH, TPERIOD, "tree"),
     ("tree", "region"),
     ("product", "period"),
     ("region", "period"),
@@ -112,10 +120,14 @@ class OracleRequest:
         return {**self.filters, **without}
 
     @property
+    def times(self) -> tuple[str, ...]:
+        """The grains of a breakdown by periods."""
+        return grains_of(self.dimensions, self.asked)
+
+    @property
     def time(self) -> str | None:
-        """The grain of a breakdown by periods."""
-        found = [key for key in self.dimensions if key == "period" or key in GRAINS]
-        return (self.asked.grain if found[0] == "period" else found[0]) if found else None
+        """The finest grain of a breakdown by periods."""
+        return min(self.times, key=lambda grain: LENGTHS[grain], default=None)
 
     @property
     def by_member(self) -> tuple[str, ...]:
@@ -123,20 +135,41 @@ class OracleRequest:
         return tuple(key for key in self.dimensions if key != "period" and key not in GRAINS)
 
 
+def grains_of(dimensions: Sequence[str], asked: Range) -> tuple[str, ...]:
+    """Return the grains of those dimensions that are of time."""
+    return tuple(asked.grain if key == "period" else key for key in dimensions if key in ("period", *GRAINS))
+
+
 def cells(books: OracleBooks, request: OracleRequest) -> Iterator[OracleCell]:
     """Yield every cell that may have a figure, the total last."""
     for depth in range(1 if request.subtotals else len(request.dimensions), len(request.dimensions) + 1):
         keys = [key for key in request.by_member if key in request.dimensions[:depth]]
         members = [shown(books, key, request.filters.get(key, ())) for key in keys]
-        columns: list[OraclePeriod | None] = [None]
-        if request.time and len(keys) < depth:
-            columns = list(periods(request.asked, request.time, books.fiscal))
-        for combination, column in product(product(*members), columns) if depth else ():
-            yield cell(request, dict(zip(keys, combination, strict=True)), column)
-    yield cell(request, None, None)
+        columns = list(time_columns(books, request)) if len(keys) < depth else [((), None)]
+        for combination, (codes, column) in product(product(*members), columns) if depth else ():
+            yield cell(request, dict(zip(keys, combination, strict=True)), column, codes)
+    yield cell(request, None, None, ())
 
 
-def cell(request: OracleRequest, place: Mapping[str, str] | None, column: OraclePeriod | None) -> OracleCell:
+def time_columns(books: OracleBooks, request: OracleRequest) -> Iterator[tuple[tuple[str, ...], Range | None]]:
+    """Yield the codes and the range of each column of time; the days that two calendars cut are a range of days."""
+    each = [list(periods(request.asked, grain, books.fiscal)) for grain in request.times]
+    for found in product(*each):
+        spans = (request.asked.days, *(period.days for period in found))
+        first, last = max(span.first for span in spans), min(span.last for span in spans)
+        codes = tuple(period.code(books.fiscal) for period in found)
+        whole = next((period for period in found if period.days == Days(first, last)), None)
+        if not found:
+            yield (), None
+        elif whole:
+            yield codes, Range(whole, whole)
+        elif first <= last:
+            yield codes, Range(OraclePeriod(DATE, first), OraclePeriod(DATE, last))
+
+
+def cell(
+    request: OracleRequest, place: Mapping[str, str] | None, column: Range | None, codes: tuple[str, ...]
+) -> OracleCell:
     """Return one cell of a request."""
     return OracleCell(
         asked=request.asked,
@@ -145,6 +178,7 @@ def cell(request: OracleRequest, place: Mapping[str, str] | None, column: Oracle
         place=place,
         time=request.time,
         column=column,
+        codes=codes,
         excluded=request.excluded,
     )
 
@@ -152,12 +186,11 @@ def cell(request: OracleRequest, place: Mapping[str, str] | None, column: Oracle
 def narrowed(books: OracleBooks, request: OracleRequest, place: Mapping[str, str]) -> OracleRequest:
     """Return the request whose total is one place of another: a sub-total is that of the dimensions below it."""
     members = {key: (member,) for key, member in place.items() if key in LEAF_OF}
-    codes = set(place.values()) if request.time else ()
-    columns = periods(request.asked, request.time, books.fiscal) if request.time else ()
-    column = next((period for period in columns if period.code(books.fiscal) in codes), None)
+    columns = time_columns(books, request) if request.times else ()
+    column = next((column for codes, column in columns if set(codes) <= set(place.values())), None)
     return replace(
         request,
-        asked=Range(column, column) if column else request.asked,
+        asked=column or request.asked,
         filters={**request.filters, **members},
         dimensions=tuple(key for key in request.dimensions if key not in place),
         subtotals=False,
@@ -205,15 +238,26 @@ def references(draw: st.DrawFn, books: OracleBooks, windows: Sequence[str] = CAL
 
 def fits(books: OracleBooks, domain: str | None, keys: tuple[str, ...], asked: Range) -> bool:
     """Tell whether a breakdown has an answer."""
-    times = [asked.grain if key == "period" else key for key in keys if key == "period" or key in GRAINS]
+    times = grains_of(keys, asked)
     if books.fiscal.starts == 1 and not set(times).isdisjoint(OF_CALENDAR):
         return False
-    if len({grain in OF_TRADING for grain in (asked.grain, *times)}) > 1:
+    if len(times) < 2 and len({grain in OF_TRADING for grain in (asked.grain, *times)}) > 1:
         return False  # T77 has windows of one calendar over periods of the other
+    if len(set(times)) < len(times) or (times and not any(nests(asked, grain, books.fiscal) for grain in times)):
+        return False
     members = [key for key in keys if key in LEAF_OF]
-    return all(
-        nests(asked, grain, books.fiscal) and len(list(periods(asked, grain, books.fiscal))) <= MOST for grain in times
-    ) and (domain != PEOPLE or (set(members) <= {"region"} and not {*FINE} & {asked.grain, *times}))
+    return all(len(list(periods(asked, grain, books.fiscal))) <= MOST for grain in times) and (
+        domain != PEOPLE or (set(members) <= {"region"} and not {*FINE} & {asked.grain, *times})
+    )
+
+
+def may_cut(grains: Sequence[str]) -> bool:
+    """Tell whether periods of one grain may begin inside those of another."""
+    inner = min(grains, key=lambda grain: LENGTHS[grain], default=DATE)
+    if inner == DATE or (inner == MONTH and set(grains) <= MONTHS.keys()):
+        return False
+    alike = ({QUARTER, YEAR}, set(OF_CALENDAR), set(OF_TRADING))
+    return len(grains) > 1 and not any(set(grains) <= family for family in alike)
 
 
 @st.composite
@@ -228,7 +272,10 @@ def requests(
     domain = draw(st.sampled_from([GL if key == PEOPLE and asked.grain in FINE else key for key in domains]))
     usable = [keys for keys in breakdowns if fits(books, domain, keys, asked)]
     homes = {key: metric.domain for metrics in (books.bases, books.formulas) for key, metric in metrics.items()}
+    dimensions = draw(st.sampled_from(usable))
     column = references(books, TRADING_WINDOWS if asked.grain in OF_TRADING else CALENDAR_WINDOWS)
+    if may_cut(grains_of(dimensions, asked)):
+        column = column.filter(lambda known: "@" not in known.text)  # what two calendars cut does not move
     of_domain = [key for key, home in homes.items() if home == domain]
     dimensions = draw(st.sampled_from(usable))
     return OracleRequest(
@@ -239,6 +286,6 @@ def requests(
         asked=asked,
         filters=draw(cuts_of(books, domain or GL, 2)) if draw(st.booleans()) else {},
         dimensions=dimensions,
-        subtotals=len(dimensions) > 1 and draw(st.booleans()),
+        subtotals=len(dimensions) > 1 and len(grains_of(dimensions, asked)) < 2 and draw(st.booleans()),
         excluded=draw(cuts_of(books, domain or GL, 1)) if draw(st.integers(0, 3)) == 1 else {},
     )

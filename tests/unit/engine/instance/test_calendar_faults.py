@@ -233,6 +233,10 @@ GL = """
     ("files", "fault"),
     [
         ({"trading.csv": PERIODS.replace("2012,3,", "2012,4,")}, "trading.csv:4: period 4 follows period 2"),
+        (
+            {"trading.csv": PERIODS, "dimensions.yaml": "account: {kind: leaf}\nn: {kind: leaf, of_year: true}\n"},
+            "dimensions.yaml:2: n has no grain whose periods years number — grain: month, for example",
+        ),
         ({}, "trading.csv:1: the file is missing — instance.yaml names it as its calendar"),
         (
             {"instance.yaml": NAMED + "trading_calendar: calendar.csv\n", "calendar.csv": PERIODS},
