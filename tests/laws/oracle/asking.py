@@ -135,7 +135,7 @@ def place_of(request: OracleRequest, cell: OracleCell) -> Place:
     if cell.place is None:
         return None
     times = [key for key in request.dimensions if key not in cell.breakdown]
-    return tuple(sorted([*cell.place.items(), *zip(times, cell.codes, strict=True)]))
+    return tuple(sorted([*cell.place.items(), *zip(times, cell.codes, strict=False)]))
 
 
 def is_well_written(digits: str | None, figure: Figure, *, divided: bool) -> bool:
