@@ -277,7 +277,6 @@ def requests(
     if may_cut(grains_of(dimensions, asked)):
         column = column.filter(lambda known: "@" not in known.text)  # what two calendars cut does not move
     of_domain = [key for key, home in homes.items() if home == domain]
-    dimensions = draw(st.sampled_from(usable))
     return OracleRequest(
         metrics=tuple(draw(st.lists(st.sampled_from(of_domain), min_size=1, max_size=4, unique=True)))
         if domain
