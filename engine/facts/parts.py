@@ -27,6 +27,7 @@ Facts = Mapping[str, tuple[Partition, ...]]  # by domain
 ReadRows = Callable[[str, Partition], pl.DataFrame]
 Tell = Callable[[int, int], None]  # rows that are in the engine, and rows in all
 JOURNALS = "sent"  # folder in the store: domain -> number of each part -> id of its partition
+HOLDS = "held"  # folder in the store: parts that a backup names, and the paths of its file
 NUMBER_BITS = 60
 
 
@@ -58,8 +59,8 @@ def put_parts(
             store.put(domain, number_of(part), read(domain, part))
             done += part.rows
     tell(done, total)
-    for difference in differences(store, fresh):
-        raise Unavailable(f"{difference}; nothing was published, so load again")
+    for _, says in differences(store, fresh):
+        raise Unavailable(f"{says}; nothing was published, so load again")
     return placed
 
 
@@ -126,14 +127,14 @@ def spare_parts(root: Path, store: PartStore, facts: Facts, base: Facts) -> dict
 # What the engine holds, and what the books say.
 
 
-def differences(store: PartStore, facts: Mapping[str, Iterable[Partition]]) -> Iterator[str]:
-    """Yield every part that holds other counts or sums than its partition, in words that name the table."""
+def differences(store: PartStore, facts: Mapping[str, Iterable[Partition]]) -> Iterator[tuple[Partition, str]]:
+    """Yield every partition whose part holds other counts or sums, with words that name the table."""
     for domain, every in facts.items():
         parts = {part.number: part for part in every if part.number is not None}
         held = store.totals(domain, measures_of(parts.values()), parts) if parts else {}
         for number, part in parts.items():
             if says := difference(held.get(number), part):
-                yield f"{store.table(domain)} {says} of {part.scenario} {part.bucket} (part {number})"
+                yield part, f"{store.table(domain)} {says} of {part.scenario} {part.bucket} (part {number})"
 
 
 def difference(held: PartTotals | None, part: Partition) -> str | None:
@@ -184,13 +185,25 @@ def read_journal(path: Path) -> dict[str, dict[int, str]]:
 def write_journal(path: Path, journal: Mapping[str, Mapping[int, str]]) -> None:
     """Write a journal durably, in place of the one of its name; one without parts is deleted."""
     if any(journal.values()):
-        path.parent.mkdir(exist_ok=True)
-        aside = path.with_suffix(".new")
-        write_durably(aside, json.dumps(journal).encode())
-        aside.rename(path)
-        sync_folder(path.parent)
+        write_whole(path, journal)
     else:
         path.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: Mapping[str, object]) -> None:
+    """Write a JSON file durably; it gets its name when it is whole."""
+    path.parent.mkdir(exist_ok=True)
+    aside = path.with_suffix(".new")
+    write_durably(aside, json.dumps(content).encode())
+    aside.rename(path)
+    sync_folder(path.parent)
+
+
+def hold_parts(root: Path, manifest: Manifest, paths: Iterable[Path]) -> None:
+    """Keep the parts of a version for as long as a file is at one of some paths. The caller holds the version open."""
+    if numbers := list(numbers_of(manifest.facts)):
+        held = {"paths": [str(path.absolute()) for path in paths], "numbers": numbers}
+        write_whole(root / HOLDS / f"{token_hex(8)}.json", held)
 
 
 def sweep_parts(root: Path, store: PartStore, versions: Iterable[Manifest]) -> None:
@@ -201,6 +214,12 @@ def sweep_parts(root: Path, store: PartStore, versions: Iterable[Manifest]) -> N
     """
     named: set[int] = set()
     waiting: set[tuple[str, str]] = set()
+    for hold in (root / HOLDS).glob("*.json"):
+        held = json.loads(hold.read_text(encoding="utf-8"))
+        if any(Path(path).exists() for path in held["paths"]):
+            named.update(held["numbers"])
+        else:
+            hold.unlink()
     for manifest in versions:
         named.update(numbers_of(manifest.facts))
         waiting |= {(key, part.id) for key, parts in manifest.facts.items() for part in parts if part.number is None}

@@ -10,6 +10,7 @@ from typing import TypeVar
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import FILES, STORE, read_instance
 from engine.model.catalogue import Catalogue
+from engine.model.warehouses import FactsPlacement
 from server.base.locks import FileLock
 
 
@@ -20,6 +21,7 @@ class BooksFolder:
     catalogue: Catalogue
     folder: Path  # of the instance; relative paths start here
     state: Path  # folder of the store, rejects and other generated files
+    placement: FactsPlacement | None = None  # the engine that holds the rows of facts; None: files do
 
     @property
     def store(self) -> Path:

@@ -7,9 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from errno import ENOSPC
-from pathlib import Path
 from secrets import token_hex
-from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Self
 from zoneinfo import ZoneInfo
@@ -18,10 +16,12 @@ import polars as pl
 import pyarrow as pa
 
 from engine.facts.manifest import Load, Manifest, pin_current
-from engine.facts.writer import BooksLocked, Stage, stage
+from engine.facts.writer import BooksLocked
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, PeriodRange
+from engine.model.errors import Unavailable
 from engine.model.feeds import Binding, LoadAttempt, LoadMode, LoadStatus
+from engine.model.warehouses import PartStore
 from server.base.interfaces import LoadHistory, StoreDown
 from server.ingest.delivery import Delivery, Progress, rank
 from server.ingest.detection import PLAIN_READING
@@ -29,6 +29,7 @@ from server.ingest.findings import written_keys
 from server.ingest.folder import BooksFolder, is_free, lock_targets
 from server.ingest.rates import open_tables
 from server.ingest.rejects import VALIDATE, LoadFailed, Rejects, RejectSum, write_report
+from server.ingest.staging import open_parts, staging
 
 # Attempts. Each is recorded before anything is read. If the loader is killed, its attempt is settled later: it
 # succeeded if the manifest has its load.
@@ -149,8 +150,7 @@ def manifest_of(place: BooksFolder) -> Manifest:
     return pin.manifest
 
 
-PATIENCE, POLL = 600.0, 0.05  # seconds that a load waits for others to publish, and between two checks
-STAGE = LoadStatus.FAILED_STAGE
+CONNECT, STAGE = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_STAGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,13 +257,25 @@ def run_deliveries(deliveries: Sequence[Delivery], place: BooksFolder, now: date
     """Receive, stage and publish some deliveries."""
     if not deliveries:
         return []
+    of_facts = {domain.table for domain in place.catalogue.domains.values()}
+    with ExitStack() as opened:
+        with binding_errors(deliveries[0], CONNECT):
+            reached = any(delivery.binding.target in of_facts for delivery in deliveries)
+            parts = opened.enter_context(open_parts(place, reached=reached))
+        return receive_and_publish(deliveries, place, now, parts)
+
+
+def receive_and_publish(
+    deliveries: Sequence[Delivery], place: BooksFolder, now: datetime, parts: PartStore | None
+) -> list[LoadResult]:
+    """Receive, stage and publish some deliveries, rows of facts into `parts` if there is an engine."""
     with open_tables(place.store) as tables:
         for delivery in deliveries:
             with binding_errors(
                 delivery, STAGE
             ):  # faults of reading have a status of their own; others are disk faults
                 delivery.receive(tables)
-    with binding_errors(deliveries[0], STAGE), staging(place.store) as staged:
+    with binding_errors(deliveries[0], STAGE), staging(place, parts) as staged:
         done = []
         for delivery in deliveries:
             rejects = delivery.rejects
@@ -297,24 +309,8 @@ def run_deliveries(deliveries: Sequence[Delivery], place: BooksFolder, now: date
 
 
 @contextmanager
-def staging(root: Path) -> Iterator[Stage]:
-    """Open a stage on the current version; wait while another process publishes. Raises BooksLocked after PATIENCE."""
-    deadline = monotonic() + PATIENCE
-    with ExitStack() as stack:
-        while True:
-            try:
-                staged = stack.enter_context(stage(root))
-                break
-            except BooksLocked:
-                if monotonic() > deadline:
-                    raise
-                sleep(POLL)
-        yield staged
-
-
-@contextmanager
 def binding_errors(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
-    """Raise BindingFailed for any fault of a delivery; `status` is that of a disk fault."""
+    """Raise BindingFailed for any fault of a delivery; `status` is that of a fault of the disk or of an engine."""
     key = delivery.binding.key
     try:
         yield
@@ -322,8 +318,8 @@ def binding_errors(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
         failed = BindingFailed(key, delivery.load_id, failure.status, str(failure), delivery.rejects)
         failed.recorded = failure.recorded
         raise failed from failure
-    except BooksLocked as locked:
-        raise BindingFailed(key, delivery.load_id, status, str(locked), delivery.rejects) from locked
+    except (BooksLocked, Unavailable) as fault:
+        raise BindingFailed(key, delivery.load_id, status, str(fault), delivery.rejects) from fault
     except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as fault:
         raise BindingFailed(key, delivery.load_id, status, describe_disk_fault(fault), delivery.rejects) from fault
 

@@ -1,6 +1,7 @@
 """Provision: builds derived files, removes leftovers of loads, and checks every file against its digest.
 
-A load derives codes, members, trees, days with rows, the size of sums and rollups when it publishes. Provision builds
+Where the instance names an engine, provision moves the rows of facts there and compares its counts and sums. A load
+derives codes, members, trees, days with rows, the size of sums and rollups when it publishes. Provision builds
 the rollups that were declared after the load, and chooses anew those of domains that declare none.
 """
 
@@ -12,10 +13,13 @@ from pathlib import Path
 
 from engine.facts.files import DIGITS
 from engine.facts.manifest import UNDATED, Manifest, Partition, pin_current
+from engine.facts.parts import Tell, differences, untold
 from engine.model.catalogue import Catalogue, Domain
+from engine.model.warehouses import PartStore
 from server.base.interfaces import LoadHistory
 from server.ingest.folder import BooksFolder, TargetBusy, lock_targets
-from server.ingest.load import settle_attempts, staging
+from server.ingest.load import settle_attempts
+from server.ingest.staging import open_parts, staging
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,21 +47,40 @@ class ProvisionResult:
     domains: Sequence[DomainSummary]
 
 
-def provision(place: BooksFolder, loads: LoadHistory, *, forget: str | None = None) -> ProvisionResult:
-    """Repair and check the books, and remove the rows of the feed `forget`. Raises StoreDown."""
+def provision(
+    place: BooksFolder, loads: LoadHistory, *, forget: str | None = None, tell: Tell = untold
+) -> ProvisionResult:
+    """Repair and check the books, and remove the rows of the feed `forget`.
+
+    Moves the rows of facts into the engine that the instance names, or back into files where it keeps them here, and
+    `tell`s how many are there. One that is ended at any moment published nothing; the next takes over the parts that it
+    put. Raises StoreDown, and Unavailable if the engine fails or holds other rows than the books.
+    """
+    with open_parts(place, reached=True) as parts:
+        return provision_with(place, loads, parts, forget, tell)
+
+
+def provision_with(
+    place: BooksFolder, loads: LoadHistory, parts: PartStore | None, forget: str | None, tell: Tell
+) -> ProvisionResult:
+    """Do what `provision` does, with the engine open."""
     before = {attempt.load_id for attempt in loads.running()}
     settle_attempts(place, loads)
     settled = before - {attempt.load_id for attempt in loads.running()}
     known = files_in(place)
     sweep_spool(place)
-    with staging(place.store) as staged:  # removes unnamed files at its end
+    with staging(place, parts) as staged:  # removes unnamed files at its end
         forgotten = staged.forget(forget) if forget else 0
         built = staged.derive(place.catalogue.domains)
-        staged.publish()
+        staged.publish(tell)
     swept = known - files_in(place)
     pin = pin_current(place.store)
     domains = [summarize_domain(domain, place, pin.manifest) for domain in place.catalogue.domains.values()]
     damaged = list(find_damaged_files(place.store, pin.manifest))
+    if parts is not None:
+        damaged += (
+            f"{difference}; run tieout provision again" for difference in differences(parts, pin.manifest.facts)
+        )
     pin.drop()
     return ProvisionResult(
         forgotten=forgotten, built=built, settled=len(settled), swept=len(swept), damaged=damaged, domains=domains
@@ -92,8 +115,8 @@ def find_damaged_files(root: Path, manifest: Manifest) -> Iterator[str]:
 
 
 def files_of(part: Partition) -> list[str]:
-    """Return the files of a partition: its rows and its rollups."""
-    return [part.file, *(rollup.file for rollup in part.rollups)]
+    """Return the files of a partition: of its rows, unless only an engine has them, and of its rollups."""
+    return [*filter(None, [part.file]), *(rollup.file for rollup in part.rollups)]
 
 
 def is_whole(path: Path) -> bool:

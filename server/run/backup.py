@@ -5,8 +5,8 @@ import json
 import os
 import shutil
 import tarfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -15,9 +15,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from engine.facts.manifest import CURRENT, manifest_file, pin_current
+from engine.facts.parts import differences, hold_parts
+from engine.instance.build.placement import build_placement
 from engine.instance.read import FILES as YAML
 from engine.instance.read import InstanceDocuments
 from engine.instance.schema.books import InstanceFile
+from engine.model.errors import Unavailable
+from server.base.interfaces import StoreDown
 from server.base.locks import FileLock
 from server.base.settings import Settings, variable_of
 from server.ingest.backups import DUMP, UNFINISHED
@@ -25,6 +29,8 @@ from server.run.embedded.binaries import postgres_tools
 from server.run.embedded.platform import platform
 from server.stores.migrations import applied_to, read_migrations
 from server.stores.postgres import dump, fill, new_database, server_major
+from server.warehouses.opening import open_warehouse
+from server.warehouses.parts import WarehouseParts
 
 # The bundle: one tar file of parts, and at its end a manifest with the size and digest of each.
 #
@@ -225,7 +231,7 @@ def back_up(settings: Settings, path: Path, *, with_keys: bool) -> BundleManifes
             migrations = applied_to(uri)
             dump(uri, postgres_tools(settings, server_major(uri)).program("pg_dump"), dumped)
         bundle.add(DATABASE, dumped)
-        store_version = add_store(bundle, settings.store)
+        store_version = add_store(bundle, settings.store, [path.with_name(path.name + UNFINISHED), path])
         bundle.add_folder(FILES, settings.files)
         bundle.add_folder(REJECTS, settings.state_folder / REJECTS)
         for name in instance_files(settings.instance):
@@ -245,11 +251,15 @@ def back_up(settings: Settings, path: Path, *, with_keys: bool) -> BundleManifes
     return contents
 
 
-def add_store(bundle: BundleWriter, root: Path) -> int:
-    """Add the current version of a fact store, pinned so that no load deletes it; return its number."""
+def add_store(bundle: BundleWriter, root: Path, paths: Sequence[Path]) -> int:
+    """Add the current version of a fact store, pinned so that no load deletes it; return its number.
+
+    Rows that are in an engine only stay there. Their parts are kept for as long as the bundle is at one of its `paths`.
+    """
     pin = pin_current(root)
     try:
         version_ = pin.manifest.version
+        hold_parts(root, pin.manifest, paths)
         if version_:
             for file in sorted({*pin.manifest.files(), manifest_file(root, version_).relative_to(root).as_posix()}):
                 bundle.add(f"{STORE}/{file}", root / file)
@@ -295,6 +305,7 @@ def restore(settings: Settings, bundle: Path, state: Path) -> BundleManifest:
             fill(uri, postgres_tools(settings, server_major(uri)).program("pg_restore"), aside / DATABASE)
             if applied_to(uri) != contents.migrations:
                 raise BundleFault("the database that was restored is not the one of the manifest; use another backup")
+        refuse_other_parts(aside, contents)
         (aside / DATABASE).unlink()
         for key in (aside / KEYS).glob("*"):
             key.chmod(0o600)
@@ -311,6 +322,27 @@ def refuse_newer(contents: BundleManifest) -> None:
             f"the backup was made by Tieout {contents.app_version}, which has {', '.join(ahead)}; "
             "restore it with that version"
         )
+
+
+def refuse_other_parts(folder: Path, contents: BundleManifest) -> None:
+    """Refuse a backup whose parts the engine of facts does not hold any more as they were."""
+    pin = pin_current(folder / STORE)
+    pin.drop()
+    if not any(part.number is not None and not part.file for parts in pin.manifest.facts.values() for part in parts):
+        return
+    document, instance = InstanceDocuments(folder / INSTANCE, []).one("instance.yaml", InstanceFile)
+    placement = build_placement(document, instance) if instance else None
+    if placement is None:
+        raise BundleFault("the rows of its facts are in an engine, and its instance.yaml names none; use another one")
+    try:
+        with closing(open_warehouse(placement)) as reader:
+            for _, says in differences(WarehouseParts(reader), pin.manifest.facts):
+                raise BundleFault(
+                    f"the engine of facts does not hold what the backup names: {says}. Restore the tables from the "
+                    f"engine's own backup of {contents.made_at:%Y-%m-%d %H:%M} UTC, or use a later backup"
+                )
+    except (StoreDown, Unavailable) as down:
+        raise BundleFault(f"the parts that the backup names cannot be counted: {down}") from down
 
 
 @contextmanager

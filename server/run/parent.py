@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from socket import socket
 
-from engine.books.books import Shelf
 from engine.books.checks import data_faults
+from engine.model.errors import Unavailable
 from server.base.folders import restrict
 from server.base.settings import Settings, variable_of
 from server.caller.profiles import LiveProfiles, followed
@@ -25,11 +25,14 @@ from server.ops.health_checks import (
 )
 from server.ops.readiness import CheckResult, HealthCheck, HealthFile, Json, Readiness, serve_operators
 from server.run.embedded.platform import Platform, hold_to_cache, platform
+from server.run.shelves import open_shelf
 from server.run.workers.process import WorkerBrief, copy_instance
 from server.run.workers.supervisor import Supervisor, SupervisorHooks
 from server.stores.profiles import opened_to_one, source_of
 from server.telemetry.calls import exports_spans
 from server.telemetry.metrics import Metrics
+from server.warehouses.lacks import refuse_writing_reader
+from server.warehouses.warehouse import WarehouseDown
 
 HEALTH = "health.json"
 NO_CACHE = (
@@ -112,8 +115,13 @@ class Parent:
 
     def _data_faults(self) -> Iterable[str]:
         instance = self._taken.instance
-        books = Shelf(instance.catalogue, self._settings.store).current()
-        return data_faults(books, instance.bindings) if books.version else [NO_BOOKS]
+        try:
+            if instance.placement is not None:
+                refuse_writing_reader(instance.placement)
+            books = open_shelf(instance, self._settings.store).current()
+            return list(data_faults(books, instance.bindings)) if books.version else [NO_BOOKS]
+        except (WarehouseDown, Unavailable) as away:  # callers are told as well, until it answers
+            return [f"the engine of facts: {away}"]
 
     def _readiness(self, opened: Platform, profiles: LiveProfiles, metrics: Metrics) -> Readiness:
         files = ArtifactsFolder(self._settings.files, self._settings.free_megabytes)

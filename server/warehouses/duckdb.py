@@ -41,7 +41,7 @@ class DuckDbWarehouse(Warehouse):
         self, database: str, timeout: float = TIMEOUT, sessions: int = SESSIONS, *, writes: bool = False
     ) -> None:
         """`database` is a file, or `:memory:NAME`. The loader `writes`; readers open a file read-only."""
-        super().__init__(timeout, sessions)
+        super().__init__(timeout, sessions, keeps_sessions=database.startswith(MEMORY))
         self._database = database
         self._writes = writes
         self._lock = Lock()

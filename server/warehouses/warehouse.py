@@ -57,11 +57,12 @@ class Warehouse(ABC):
     engine: str  # in messages
     dialect: SqlDialect
 
-    def __init__(self, timeout: float = TIMEOUT, sessions: int = SESSIONS) -> None:
+    def __init__(self, timeout: float = TIMEOUT, sessions: int = SESSIONS, *, keeps_sessions: bool = True) -> None:
+        """A warehouse that does not `keeps_sessions` closes each after its use, so that others can open the file."""
         self.timeout = timeout
         self.sent = 0  # statements
         self.fetched = 0  # bytes
-        self._pool = SessionPool(self._open, self._close, sessions)
+        self._pool = SessionPool(self._open, self._close, sessions, keeps=keeps_sessions)
         self._threads = ThreadPoolExecutor(sessions, thread_name_prefix="warehouse")
         self._breaker = CircuitBreaker(failure=WarehouseDown, latest=LATEST)
         self._sets: set[str] = set()
@@ -235,8 +236,10 @@ class Warehouse(ABC):
 class SessionPool:
     """The sessions of a warehouse: some at most, those that are idle used again."""
 
-    def __init__(self, open_one: Callable[[], Any], close_one: Callable[[Any], None], most: int) -> None:
-        self._open, self._close = open_one, close_one
+    def __init__(
+        self, open_one: Callable[[], Any], close_one: Callable[[Any], None], most: int, *, keeps: bool
+    ) -> None:
+        self._open, self._close, self._keeps = open_one, close_one, keeps
         self._free = BoundedSemaphore(most)
         self._lock = Lock()
         self._idle: list[Any] = []
@@ -268,6 +271,8 @@ class SessionPool:
         with ExitStack() as failed:
             failed.callback(self._close, session)
             done = work(session)
+            if not self._keeps:
+                return done
             failed.pop_all()
         with self._lock:
             self._idle.append(session)

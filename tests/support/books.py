@@ -38,7 +38,7 @@ def load_feeds(
     """Load some feeds of an instance, or all, or their periods from one code to another."""
     instance = read_instance(folder)
     chosen = [instance.bindings[key] for key in feeds or instance.bindings]
-    place = BooksFolder(catalogue=instance.catalogue, folder=folder, state=state)
+    place = BooksFolder(catalogue=instance.catalogue, folder=folder, state=state, placement=instance.placement)
     start, _, end = periods.partition("..")
     asked = instance.catalogue.calendar.range(start, end or start) if periods else None
     return load(chosen, place, loads or MemoryLoads(), lambda *_: None, periods=asked)

@@ -1,11 +1,12 @@
 """tieout check: print every fault of an instance, or what a caller sees."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from engine.books.books import Books, Shelf
+from engine.books.books import Books
 from engine.books.checks import profile_faults
 from engine.books.reader import Reader
 from engine.instance.profiles import profiles_document, profiles_of, read_content
@@ -16,12 +17,14 @@ from server.base.folders import restrict
 from server.base.settings import Settings, variable_of
 from server.ingest.backups import BackupRecord
 from server.ingest.folder import BooksFolder
-from server.ingest.load import describe_readings
+from server.ingest.load import describe_readings, manifest_of
 from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out
 from server.run.commands.provision import tell_data_faults
 from server.run.embedded.binaries import StartFailure, postgres_binaries, valkey_of_the_wheel
 from server.run.embedded.platform import platform
+from server.run.shelves import open_shelf
 from server.stores.profiles import OPEN, OPENED, PostgresProfiles
+from server.warehouses.lacks import engine_faults, trial_faults
 
 Claims = Mapping[str, Sequence[str]]
 
@@ -30,6 +33,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("instance", type=Path, nargs="?", metavar="FOLDER", help=INSTANCE)
     parser.add_argument("--data", action="store_true", help="hold the files against what is loaded, too")
+    parser.add_argument(
+        "--engine", action="store_true", help="put rows into the engine of facts, read them back and delete them, too"
+    )
     parser.add_argument("--subject", metavar="SUBJECT", help="print what this subject sees of what is loaded")
     parser.add_argument(
         "--claim", metavar="NAME=VALUE", type=claim, action="append", default=[], help="what its token says besides"
@@ -53,15 +59,18 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     profiles = profiles_in_use(instance, settings)
     for fault in profiles.faults:
         err.print(fault, markup=False)
+    lacks_engine = tell_engine_faults(instance, settings, tries=asked.engine)
     if asked.subject is not None or asked.claim:
         claims: dict[str, list[str]] = {}
         for name, value in asked.claim:
             claims.setdefault(name, []).append(value)
-        for line in describe_access(profiles, asked.subject or "", claims, Shelf(catalogue, settings.store).current()):
+        for line in describe_access(
+            profiles, asked.subject or "", claims, open_shelf(instance, settings.store).current()
+        ):
             out.print(line, markup=False)
         return FAULTY if profiles.faults else DONE
     if asked.data:
-        books = Shelf(catalogue, settings.store).current()
+        books = open_shelf(instance, settings.store).current()
         place = BooksFolder(catalogue=catalogue, folder=settings.instance, state=settings.state_folder)
         for line in describe_readings(place):
             out.print(line, markup=False, soft_wrap=True)
@@ -70,7 +79,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
             err.print(fault, markup=False)
         if tell_data_faults(books, instance) or lacking:
             return FAULTY
-    if profiles.faults:
+    if profiles.faults or lacks_engine:
         return FAULTY
     tell_counts(instance, profiles, settings)
     return DONE
@@ -116,6 +125,33 @@ def tell_open_folders(settings: Settings) -> None:
     """Print which folders other users can read, if they cannot be closed to them."""
     for remark in filter(None, map(restrict, settings.private_folders)):
         err.print(remark, markup=False)
+
+
+def tell_engine_faults(instance: Instance, settings: Settings, *, tries: bool) -> bool:
+    """Print what the engine of facts lacks, each in a line with the next step; tell whether it lacks anything."""
+    placement = instance.placement
+    if placement is None:
+        return False
+    place = BooksFolder(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
+    stored = manifest_of(place).facts
+    columns = {
+        domain: sorted({column for part in parts if part.number is not None for column in part.columns})
+        for domain, parts in stored.items()
+        if any(part.number is not None for part in parts)
+    }
+    faults = list(engine_faults(placement, columns))
+    if tries and not faults:
+        faults = list(trial_faults(placement))
+    for fault in faults:
+        err.print(f"facts: {fault}", markup=False)
+    if not os.environ.get(placement.loader):
+        out.print(f"facts: {placement.loader} is not set here, so no load can run here", markup=False)
+    if waiting := [domain for domain, parts in stored.items() if any(part.number is None for part in parts)]:
+        out.print(
+            f"facts: the rows of {', '.join(waiting)} are still files on this machine; tieout provision moves them",
+            markup=False,
+        )
+    return bool(faults)
 
 
 def tell_backups(settings: Settings) -> None:

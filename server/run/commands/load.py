@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import polars as pl
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from engine.books.books import Shelf
 from engine.instance.read import Instance, read_instance
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, PeriodRange
@@ -23,14 +22,17 @@ from server.ingest.rejects import RejectSum, format_rejects, report_file
 from server.run.commands.console import DONE, FAULTY, err, out, takes_instance
 from server.run.commands.provision import tell_completeness
 from server.run.embedded.platform import platform
+from server.run.shelves import open_shelf
 
 AGAIN = "then load again"
 ADVICE = {
-    LoadStatus.FAILED_CONNECT: f"See that the source is up and that its environment variable leads to it, {AGAIN}.",
+    LoadStatus.FAILED_CONNECT: "See that the source, or the engine of `facts`, is up and that its environment variable "
+    f"leads to it, {AGAIN}.",
     LoadStatus.FAILED_EXTRACT: f"Mend the query or the file, or what integrations.yaml says of it, {AGAIN}.",
     LoadStatus.FAILED_VALIDATE: f"Mend the rows at their source, or what integrations.yaml says of them, {AGAIN}.",
     LoadStatus.FAILED_STAGE: f"See that the disk of the state folder is there, writable and not full, {AGAIN}.",
-    LoadStatus.FAILED_PUBLISH: f"See that the disk of the state folder is there, writable and not full, {AGAIN}.",
+    LoadStatus.FAILED_PUBLISH: "See that the disk of the state folder is there, writable and not full, and that tieout "
+    f"check finds no fault of the engine of `facts`, {AGAIN}.",
     LoadStatus.FAILED_INTERRUPTED: "Load again.",
 }
 
@@ -66,7 +68,12 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     except BadCommand as refused:
         err.print(str(refused), markup=False)
         return FAULTY
-    place = BooksFolder(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
+    place = BooksFolder(
+        catalogue=instance.catalogue,
+        folder=settings.instance,
+        state=settings.state_folder,
+        placement=instance.placement,
+    )
     interrupt_on_sigterm()
     try:
         with platform(settings) as opened, showing() as show:
@@ -90,7 +97,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
             out.print(f"  {loaded.rounded}", markup=False)
         tell_rejects(place, loaded.load, loaded.rejects, loaded.sums)
     catalogue, filled = instance.catalogue, {binding.target for binding in chosen}
-    books = Shelf(catalogue, place.store).current()
+    books = open_shelf(instance, place.store, writes=True).current()
     of_domains = {domain.key: {domain.table, *tables_of(domain, catalogue)} for domain in catalogue.domains.values()}
     tell_completeness(books, [key for key, tables in of_domains.items() if tables & filled])
     return DONE

@@ -1,9 +1,12 @@
 """tieout provision: repair and check the books of an instance."""
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 
-from engine.books.books import Books, Shelf
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from engine.books.books import Books
 from engine.books.checks import data_faults, data_warnings
 from engine.books.completeness import completeness
 from engine.instance.read import Instance, read_instance
@@ -12,6 +15,7 @@ from server.ingest.folder import BooksFolder
 from server.ingest.provision import DomainSummary, provision
 from server.run.commands.console import DONE, FAULTY, err, out, takes_instance
 from server.run.embedded.platform import platform
+from server.run.shelves import open_shelf
 
 MEGABYTE = 1_000_000
 
@@ -25,13 +29,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Repair and check the books, and print what they hold."""
     instance = read_instance(settings.instance)
-    place = BooksFolder(catalogue=instance.catalogue, folder=settings.instance, state=settings.state_folder)
+    place = BooksFolder(
+        catalogue=instance.catalogue,
+        folder=settings.instance,
+        state=settings.state_folder,
+        placement=instance.placement,
+    )
     if asked.forget in instance.bindings:
         err.print(f"{asked.forget} is a feed of integrations.yaml: remove it there first", markup=False)
         return FAULTY
-    with platform(settings) as opened:
+    with platform(settings) as opened, showing_rows() as show:
         opened.wait()
-        done = provision(place, opened.loads, forget=asked.forget)
+        done = provision(place, opened.loads, forget=asked.forget, tell=show)
     if asked.forget is not None:
         out.print(f"{asked.forget}: {done.forgotten:,} rows removed", markup=False)
     for summary in done.domains:
@@ -41,10 +50,28 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     )
     for damage in done.damaged:
         err.print(damage, markup=False)
-    if done.damaged or tell_data_faults(Shelf(instance.catalogue, settings.store).current(), instance):
+    if done.damaged:
+        return FAULTY
+    if tell_data_faults(open_shelf(instance, settings.store, writes=True).current(), instance):
         return FAULTY
     out.print("The books match the files. A running server takes changed files at SIGHUP or a restart.")
     return DONE
+
+
+@contextmanager
+def showing_rows() -> Iterator[Callable[[int, int], None]]:
+    """Show how many rows are in the engine of facts, as long as some are moved."""
+    columns = (TextColumn("rows in the engine"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        task: TaskID | None = None
+
+        def show(done: int, total: int) -> None:
+            nonlocal task
+            if task is None:
+                task = progress.add_task("", total=total)
+            progress.update(task, completed=done, total=total)
+
+        yield show
 
 
 def format_summary(summary: DomainSummary) -> str:

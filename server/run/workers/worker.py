@@ -15,7 +15,6 @@ from threading import Thread
 
 import uvloop
 
-from engine.books.books import Shelf
 from engine.instance.read import Instance, read_instance
 from sandbox.pool import WORKER, Pool
 from server.auth.bearer import secrets_of, verifier_of
@@ -36,6 +35,7 @@ from server.http.routes import AuthenticationMiddleware
 from server.http.transfers import transfer_routes
 from server.ops.readiness import HealthFile
 from server.run.embedded.platform import Platform, platform
+from server.run.shelves import open_shelf
 from server.run.workers.process import (
     CallOverrun,
     Leave,
@@ -140,7 +140,7 @@ def callers_of(
     workshop: ScriptRunner,
 ) -> Callers:
     """Return the callers of an instance, as the parent read it."""
-    shelf = Shelf(instance.catalogue, settings.store)
+    shelf = open_shelf(instance, settings.store)
     Thread(target=shelf.current, name="first look at the books", daemon=True).start()
     feeds = Feeds.of(instance.bindings, loads, os.environ)
     limits = (settings.answer_tokens, settings.row_cap)
