@@ -5,6 +5,7 @@ Partitions that they do not answer are parts of the warehouse, and the statement
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -47,6 +48,7 @@ from engine.model.members.member_sets import NULL_CODE
 from engine.model.scope import Cell
 from engine.model.stopping import CURRENT, Stop
 from server.base.interfaces import StoreDown
+from server.base.waits import WAITS
 from server.warehouses.statements import PartSpans, StatementText
 from server.warehouses.tables import declared_kinds, warehouse_table
 from server.warehouses.warehouse import SqlStatement, Warehouse
@@ -238,6 +240,8 @@ class WarehouseFacts:
         else:
             touched = self._here.touched(asked.domain, asked.scenario, (asked.span,), within)
             parts, cut = [part for part, _ in touched], not all(is_whole(spans) for _, spans in touched)
+        if not parts:
+            return AnswerPlan(domain=asked.domain, schema=schema)
         if all(part.file for part in parts):
             return AnswerPlan(domain=asked.domain, schema=schema, here=self._here.rows(asked, within))
         text = self._text(
@@ -293,7 +297,8 @@ class WarehouseFacts:
     def _read(self, plans: Sequence[AnswerPlan], stop: Stop) -> list[pa.Table]:
         """Return the rows of some statements. Raises Unavailable, with the tables and what to do."""
         try:
-            return self._warehouse.read_all([plan.statement for plan in plans if plan.statement], stop)
+            with WAITS.substituted() if plans else nullcontext():
+                return self._warehouse.read_all([plan.statement for plan in plans if plan.statement], stop)
         except StoreDown as down:
             tables = sorted({".".join(self._tables[plan.domain].name) for plan in plans})
             raise Unavailable(f"The rows of facts in {', '.join(tables)} cannot be read now: {down}.") from down

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
+from math import ceil
 from threading import Lock
 from typing import Any, Final, TypeVar
 
@@ -141,8 +142,9 @@ class PostgresWarehouse(Warehouse):
         options = f"-c timezone=UTC -c statement_timeout={0 if self._writes else int(self.timeout * 1000)}"
         given = conninfo_to_dict(self._uri)
         options = f"{given.get('options') or ''} {options}{'' if self._writes else f' {READ_ONLY}'}".strip()
+        patience = ceil(min(CONNECTING, self.timeout))
         return make_conninfo(
-            self._uri, **{"application_name": "tieout", "connect_timeout": CONNECTING, **given, "options": options}
+            self._uri, **{"application_name": "tieout", "connect_timeout": patience, **given, "options": options}
         )
 
     def _open(self) -> WatchedConnection:

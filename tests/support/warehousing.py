@@ -11,9 +11,10 @@ import polars as pl
 
 from engine.facts.backend import ArrowVersions
 from engine.facts.files import MappedFiles
-from engine.facts.manifest import Manifest, Partition, TouchedPart
+from engine.facts.manifest import Manifest, TouchedPart
 from engine.model.catalogue import Domain
 from engine.model.scope import Cell
+from engine.model.warehouses import PartStore
 from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.facts import WarehouseFacts
 from server.warehouses.parts import WarehouseParts
@@ -50,6 +51,17 @@ def warehouses(engine: str, postgres_uri: str, **limits: float) -> Iterator[Ware
         yield Warehouses(loader, reader)
 
 
+def placed(root: Path, manifest: Manifest, parts: PartStore, numbers: Iterator[int]) -> Manifest:
+    """Put the rows of a version into an engine, and return its manifest without the files of rows."""
+    facts = {}
+    for domain, partitions in manifest.facts.items():
+        moved = [replace(part, number=next(numbers), file="") for part in partitions]
+        for part, known in zip(partitions, moved, strict=True):
+            parts.put(domain, known.number, pl.read_ipc(root / part.file))
+        facts[domain] = tuple(moved)
+    return replace(manifest, facts=facts)
+
+
 class LockedFacts(WarehouseFacts):
     """Facts in a warehouse whose statements are held to the lock of house.md: the parts, and the cell, everywhere."""
 
@@ -83,15 +95,8 @@ class StoresInWarehouses:
         made = self._made.get((engine, kinds))
         if made is None:
             made = self._made[engine, kinds] = self._opened.enter_context(warehouses(engine, self._uri))
-        parts = WarehouseParts(made.loader)
-        placed: dict[str, tuple[Partition, ...]] = {}
-        for domain, partitions in manifest.facts.items():
-            numbers = [next(self._numbers) for _ in partitions]
-            for number, part in zip(numbers, partitions, strict=True):
-                parts.put(domain, number, pl.read_ipc(root / part.file))
-            moved = (replace(part, number=at, file="") for at, part in zip(numbers, partitions, strict=True))
-            placed[domain] = tuple(moved)
-        return LockedFacts(MappedFiles(root), replace(manifest, facts=placed), domains, warehouse=made.reader)
+        moved = placed(root, manifest, WarehouseParts(made.loader), self._numbers)
+        return LockedFacts(MappedFiles(root), moved, domains, warehouse=made.reader)
 
 
 SHARED: list[StoresInWarehouses] = []  # that of this process, opened by the fixture `stores_in_warehouses`

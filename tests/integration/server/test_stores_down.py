@@ -6,13 +6,14 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
+from signal import SIGKILL
 
 import httpx2
 import pytest
 
 from server.run.embedded.binaries import valkey_binary
 from tests.support.operating import events, metric, readyz, until_ready, until_unready
+from tests.support.pausing import paused, tree
 from tests.support.serving import KEY, Server, connected, free_port, serving, wait_for
 
 MARKER = "MARK-c0ffee"
@@ -29,21 +30,6 @@ def operated(small_instance: tuple[Path, Path], tmp_path_factory: pytest.TempPat
         yield server
 
 
-def tree(process: int) -> list[int]:
-    """Return a process and all that it started."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, rest = path.read_text().rsplit(")", 1)
-        except FileNotFoundError:
-            continue
-        parents.setdefault(int(rest.split()[1]), []).append(int(name.split()[0]))
-    found = [process]
-    for known in found:
-        found += parents.get(known, [])
-    return found
-
-
 def store_of(server: Server, program: str) -> int | None:
     """Return the process of an embedded store, None where there is none just now."""
     for process in tree(server.process.pid):
@@ -51,21 +37,6 @@ def store_of(server: Server, program: str) -> int | None:
             if program in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[0].decode():
                 return process
     return None
-
-
-@contextmanager
-def paused(process: int) -> Iterator[None]:
-    """Pause a process and all that it started until the block ends."""
-
-    def tell(signal: Signals) -> None:
-        for known in tree(process):
-            os.kill(known, signal)
-
-    tell(SIGSTOP)
-    try:
-        yield
-    finally:
-        tell(SIGCONT)
 
 
 @pytest.mark.parametrize("check", STORES)

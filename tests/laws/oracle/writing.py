@@ -1,13 +1,17 @@
 """Books of plain values written as an instance, loaded and opened."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from engine.door import Door, open_books
+from engine.books.books import Shelf
+from engine.door import EVERYONE, Door
+from engine.facts.backend import ArrowVersions
+from engine.instance.read import read_instance
+from engine.model.fact_store import Versions
 from tests.laws.oracle.books import (
     AXIS,
     GL,
@@ -43,16 +47,17 @@ year: {kind: leaf, grain: year}
 TIME = {GL: {"column": "date", "missing": "keep"}, PEOPLE: {"column": "date", "grain": "month", "missing": "keep"}}
 PROFILE = "seen"
 STATEMENT = "full"
+OpenVersions = Callable[[Path], Versions]
 
 
 @contextmanager
-def opened(books: OracleBooks, *, parts: int = 1) -> Iterator[Door]:
+def opened(books: OracleBooks, *, parts: int = 1, versions: OpenVersions = ArrowVersions) -> Iterator[Door]:
     """Write books, load them, and open them as their profile sees them; the ledger in so many bindings and files."""
     with folder_in_memory() as folder:
-        yield loaded(books, folder, parts)
+        yield loaded(books, folder, parts, versions)
 
 
-def loaded(books: OracleBooks, folder: Path, parts: int) -> Door:
+def loaded(books: OracleBooks, folder: Path, parts: int, versions: OpenVersions = ArrowVersions) -> Door:
     """Write books into a folder and load them."""
     facts = {domain: [row for row in books.rows if row.domain == domain] for domain in (GL, PEOPLE)}
     splits = {f"gl{at}": facts[GL][at::parts] for at in range(1, parts)}
@@ -71,7 +76,9 @@ def loaded(books: OracleBooks, folder: Path, parts: int) -> Door:
         profiles=profile(books),
     )
     load_instance(instance, folder / "state")
-    return open_books(instance, state=folder / "state", profile=PROFILE if books.allowed else None)
+    read = read_instance(instance)
+    shelf = Shelf(read.catalogue, folder / "state" / "store", versions)
+    return Door(shelf, read.profiles.by_key[PROFILE] if books.allowed else EVERYONE)
 
 
 def table(domain: str, rows: Sequence[OracleRow]) -> str:

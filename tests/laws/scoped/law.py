@@ -5,13 +5,16 @@ breaks it with its books.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.facts.backend import ArrowVersions
+from engine.model.fact_store import Versions
 from server.tools.toolbox import REQUESTS
 from tests.laws.oracle.replay import from_seed
 from tests.laws.scoped.answering import asked, compared_alike
@@ -72,12 +75,18 @@ def compares(call: BudgetedCall, sight: Sight) -> bool:
 
 
 def broken_calls(
-    books: ScopedBooks, profiles: Sequence[ProfileSpec], drawn: Sequence[BudgetedCall]
+    books: ScopedBooks,
+    profiles: Sequence[ProfileSpec],
+    drawn: Sequence[BudgetedCall],
+    versions: Callable[[Path], Versions] = ArrowVersions,
 ) -> Iterator[BrokenCall]:
-    """Yield the calls, and those that list everything, whose answers are not those of books cut to the profiles."""
+    """Yield the calls, and those that list everything, whose answers are not those of books cut to the profiles.
+
+    The books that profiles restrict are opened by `versions`, those that are cut from files.
+    """
     sight = Sight(books, profiles)
     with folder_in_memory() as folder:
-        seen = ScopedTools(books, profiles, folder / "seen")
+        seen = ScopedTools(books, profiles, folder / "seen", versions)
         whole = ScopedTools(cut(books, sight), [EVERYTHING], folder / "cut")
         for call in (*EVERYTHING_LISTED, *drawn):
             if not compares(call, sight) and not same(call, seen, whole):

@@ -2,12 +2,14 @@
 
 import atexit
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from engine.books.books import Shelf
+from engine.facts.backend import ArrowVersions
 from engine.instance.read import Instance, read_instance
+from engine.model.fact_store import Versions
 from sandbox.pool import Pool
 from server.base.interfaces import Principal
 from server.caller.caller import Caller, Callers
@@ -46,18 +48,25 @@ DOMAINS: Mapping[str, Mapping[str, Any]] = {
 class ScopedTools:
     """Loaded books as a caller with some profiles meets them, on a budget of tokens or another."""
 
-    def __init__(self, books: ScopedBooks, held: Sequence[ProfileSpec] | Held, folder: Path) -> None:
+    def __init__(
+        self,
+        books: ScopedBooks,
+        held: Sequence[ProfileSpec] | Held,
+        folder: Path,
+        versions: Callable[[Path], Versions] = ArrowVersions,
+    ) -> None:
         self.loads = MemoryLoads()
         written = write(books, held, folder / "books")
         load_feeds(written, folder / "state", loads=self.loads)
         self._instance: Instance = read_instance(written)
         self._store = folder / "state" / "store"
         self._feeds = Feeds.of(self._instance.bindings, self.loads, {})
+        self._versions = versions
         self.open()
 
     def open(self) -> None:
         """Open the books anew, with nothing worked out before."""
-        self._shelf = Shelf(self._instance.catalogue, self._store)
+        self._shelf = Shelf(self._instance.catalogue, self._store, self._versions)
 
     def caller(self, answer_tokens: int, who: Principal = SOMEBODY) -> Caller:
         """Return a caller with the profiles that they have."""

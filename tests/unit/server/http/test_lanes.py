@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.http.dispatch import Lane
+from server.base.waits import WAITS
+from server.http.lanes import Lane
 from tests.support.serving import DEADLINE, wait_for
 
 CALLERS = st.lists(st.sampled_from("abcd"), max_size=30)
@@ -150,3 +151,17 @@ def test_many_who_submit_and_cancel_at_once_lose_nothing(threads: int) -> None:
         assert not opened._lines
         wait_for(lambda: not opened._running)
     assert sorted(ran) == sorted(kept)
+
+
+def test_a_thread_that_waits_for_an_engine_holds_no_place_of_its_lane() -> None:
+    answered = Event()
+
+    def wait_far_away() -> bool:
+        with WAITS.substituted():
+            return answered.wait(DEADLINE)
+
+    with lane(1) as opened:
+        turns = [opened.submit(caller, wait_far_away) for caller in "abc"]
+        opened.submit("d", answered.set).result(DEADLINE)  # which comes to its turn although all others wait
+        assert all(turn.result(DEADLINE) for turn in turns)
+        assert opened.submit("e", lambda: 5).result(DEADLINE) == 5
