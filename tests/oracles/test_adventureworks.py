@@ -72,11 +72,14 @@ def test_calendar_years_beside_fiscal_years(adventureworks: McpBooks) -> None:
         statement(adventureworks, "full_pnl", **asked, dimensions=["quarter"]),
         statement(adventureworks, "full_pnl", **{**asked, "period_start": "CY2006", "period_end": "CY2007"}),
     )
+    by_month = {**asked, "scenarios": {"actual": "actual"}}
+    crossed = statement(adventureworks, "full_pnl", **by_month, dimensions=["calendar_year", "month"])
     months: dict[tuple[int, str], Decimal] = {}
     for row in oracle("A10_pl_orig_month"):
         if row["actual"] is not None:
             key = (row["node"], str(row["period"]))
             months[key] = Decimal(row["actual"])
+            assert crossed[line(row["node"]), "actual", f"CY{key[1][:4]}", key[1]] == months[key], row
     for node in {node for node, _ in months}:
         by_calendar: dict[str, Decimal] = {}
         for (other, month), amount in months.items():
