@@ -84,8 +84,9 @@ What the service understands and says beyond its specification. All of it is opt
 - **Rankings.** `order_by`, `asc` and `top` of `run_metric` rank the members of the first dimension. Members without a
   figure come last, equal ones in the order of their ids. One row `(others)` holds the members that `top` leaves out,
   computed as a total is: a ratio is the ratio of the remaining sums, a distinct count counts what remains. Its `holds`
-  says how many members with rows it stands for. Members that share leaves have no `(others)`: `top` is refused. An
-  answer that is cut keeps the largest members, and a note says by what.
+  says how many members with rows it stands for. Members that share leaves have no `(others)`: `top` is refused. With
+  `subtotals` every group is ranked, and has its own `(others)`. An answer that is cut keeps the largest members, and a
+  note says by what.
 - **Periods.** `2026-9`, `Sep 2026`, `Q3 2026`, `FY2026`, `5 Sep 2026` and the like stand for the code that the result
   shows. A spelling that can mean two periods is refused with both: `Q3 2026` where the fiscal year is not the calendar
   year. `last_closed` is the last closed period of the first scenario of the call that has one, the earliest of the

@@ -216,11 +216,11 @@ class MetricRequest(ReportRequest):
     formulas: dict[str, str] = field(default_factory=dict)
     """More columns: alias to a formula of metrics of that domain, such as {"per_head": "revenue / headcount"}."""
     order_by: str | None = None
-    """Rank the first dimension's members by a metric, an alias or metric@alias."""
+    """Rank the first dimension, or each group, by a metric, an alias or metric@alias."""
     asc: bool = False
     """Smallest first."""
     top: int | None = None
-    """Show 1 to 200; a row (others) has the rest. Without order_by, by the first column."""
+    """1 to 200; (others) has the rest. Without order_by, by the first column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -231,6 +231,13 @@ class FigurePlan:
         return Figures(self, amounts)
 
 
+def collect_together(plans: Sequence[FigurePlan]) -> "list[Figures]":
+    """Collect the frames of some plans together and return the figures of each."""
+    asked = [batch.reads for plan in plans for batch in plan.batches]
+    frames = iter(plans[0].reader.collect_each(asked, plans[0].stop))
+    return [plan.finish([next(frames) for _ in plan.batches]) for plan in plans]
+
+
 @dataclass(frozen=True, eq=False)
 class Figures:
     """The figures of a plan, by expression, column read and place."""

@@ -156,17 +156,14 @@ def ranking_figures(
 ) -> Mapping[str, Figure]:
     """Return the figure that orders each member of the first dimension."""
     figures = by_row[ranking.line][ranking.column]
-    if len(plan.query.breakdown) > 1 and not plan.query.nests:
+    if len(plan.query.breakdown) > 1:
         columns = plan.query.columns[ranking.column : ranking.column + 1]
         query = replace(plan.query, breakdown=plan.query.breakdown[:1], time=(), columns=columns)
         alone = replace(plan, rows=plan.rows[ranking.line : ranking.line + 1], query=query)
         found = alone.collect()
         ((figures,),) = figures_by_row(alone, found, Variances(found))
         places = found.places
-    first: dict[str, Figure] = {}
-    for place, figure in watched(zip(places[:-1], figures, strict=False)):
-        first.setdefault(str(place.members[0]), figure)  # a sub-total stands before what it holds
-    return first
+    return {str(place.members[0]): figure for place, figure in watched(zip(places[:-1], figures, strict=False))}
 
 
 def in_order(members: Iterable[str], figures: Mapping[str, Figure], *, asc: bool) -> list[str]:
@@ -179,26 +176,29 @@ def in_order(members: Iterable[str], figures: Mapping[str, Figure], *, asc: bool
     ]
 
 
-def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTable:
-    """Return the figures of the members that a ranking does not show, without their total.
+def others_plan(plan: FigurePlan, shown: Sequence[str]) -> FigurePlan:
+    """Return the plan of the members of the first dimension that a ranking does not show.
 
     Raises BadArguments if members share leaves: what such members leave is no figure of the others.
     """
-    axis, first = plan.axes[0], plan.query.breakdown[0]
-    refuse_shared_leaves(axis, plan.reader)
-    left = filter_without(plan, shown)
+    refuse_shared_leaves(plan.axes[0], plan.reader)
+    first, left = plan.query.breakdown[0], filter_without(plan, shown)
     filters = (*(known for known in plan.query.filters if known.dimension.key != first.key), left)
-    other = replace(plan, query=replace(plan.query, filters=filters, breakdown=plan.query.breakdown[1:]))
+    return replace(plan, query=replace(plan.query, filters=filters, breakdown=plan.query.breakdown[1:]))
+
+
+def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTable:
+    """Return the figures of the members that a ranking does not show, without their total."""
+    first, other = plan.query.breakdown[0], others_plan(plan, shown)
+    asked = next(known.asked for known in other.query.filters if known.dimension.key == first.key)
     figures = other.collect()
     variances = Variances(figures)
     by_row = figures_by_row(other, figures, variances)
-    last = len(figures.places) - 1
-    within = [*([last] if plan.query.nests or not other.query.breakdown else []), *range(last)]
+    within = figures.places[:-1] if other.query.breakdown else figures.places
     places, labelled = [], LabelledMembers(plan.reader)
-    for at in watched(within, plan.stop):
-        place = figures.places[at]
+    for place in watched(within, plan.stop):
         members = members_of(place, other, labelled)
-        drill = joined(place_drill(members, other, place.time), {"filters": {first.key: filter_json(left.asked)}})
+        drill = joined(place_drill(members, other, place.time), {"filters": {first.key: filter_json(asked)}})
         member = ReportMember(first.key, OTHERS, OTHERS_LABEL)
         weight = into_parent(members, other)
         places.append(
@@ -214,14 +214,12 @@ def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTa
         tuple(places),
         [
             [
-                [column[at] for at in watched(within)]
-                if is_available(row, plan)
-                else [Nothing.UNAVAILABLE] * len(within)
+                list(column[: len(within)]) if is_available(row, plan) else [Nothing.UNAVAILABLE] * len(within)
                 for column in columns
             ]
             for row, columns in zip(plan.rows, by_row, strict=True)
         ],
-        [(figures, at) for at in watched(within)],
+        [(figures, at) for at in range(len(within))],
     )
 
 

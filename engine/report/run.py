@@ -25,8 +25,8 @@ from engine.queries.values import ScenarioColumn
 from engine.report.blanks import blank_notes
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, style_of
 from engine.report.drill import column_drill, line_drill, place_drill
+from engine.report.nested_ranking import report_table
 from engine.report.permission import permission_of
-from engine.report.ranking import figure_table
 from engine.report.report import Report
 
 NODES = ("node", "own", "memo")  # kinds of row
@@ -45,7 +45,7 @@ def run(
     admit(report_size(planned, ranking, most_groups))
     (found,) = collected([planned])
     figures = found.figures
-    table = figure_table(planned, figures, ranking)
+    table = report_table(planned, figures, ranking)
     rows = list(zip(planned.rows, table.by_row, strict=True))
     is_seen = [is_shown(row, by_column) for row, by_column in rows]
     shown = [found for found, seen in zip(rows, is_seen, strict=True) if seen]

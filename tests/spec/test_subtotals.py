@@ -1,15 +1,28 @@
-"""Finance cases T74-T75: the sub-totals of a breakdown by several dimensions, each a figure of its own."""
+"""Finance cases T74-T76: the sub-totals of a breakdown by several dimensions, each a figure of its own."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
-from engine.door import Door, open_books
+from engine.door import Door, ReportArguments, fields, open_books
+from engine.model.catalogue import Style
 from engine.model.errors import BadArguments
-from engine.report.report import Report
+from engine.model.requests import ChartSpec, MetricRequest
+from engine.plans.figures import plan_metrics
+from engine.present.answers.budget import NOT_KEPT
+from engine.present.answers.reports import summary
+from engine.present.charts.results import drawn_as_it_is
+from engine.present.exports.report_sheet import report_sheet
+from engine.queries.reports import metric_query
+from engine.report.encoding import read, write
+from engine.report.report import Report, schema_of
+from engine.report.run import run
+from engine.report.snapshots import keep, opened
 from tests.support.drilling import calls, figure_behind
 from tests.support.inspecting import rows_of
 from tests.support.reading import answer
@@ -122,6 +135,19 @@ def of(books: Door, *metrics: str, dimensions: Sequence[str] = ("entity", "centr
     """Return metrics with sub-totals."""
     known = {"scenarios": A, "period": JAN, **asked}
     return books.metric(*metrics, dimensions=dimensions, subtotals=True, **known)
+
+
+def tie(books: Door, report: Report) -> None:
+    """Hold the rows behind every cell of a report against it."""
+    result = answer(report, 10_000)
+    for row in result["rows"]:
+        for column, value in zip(result["columns"], row["values"], strict=True):
+            found = [
+                (sign, figure_behind(call, lambda call: rows_of(books, **call))) for sign, _, call in calls(row, column)
+            ]
+            assert found
+            made = sum((-(part or 0) if sign == "-" else (part or 0)) for sign, part in found)
+            assert made == Decimal(str(value or 0)), (row, column["scenario"])
 
 
 def test_t74_a_parent_stands_above_its_rows_and_is_evaluated_by_itself(books: Door) -> None:
@@ -246,15 +272,46 @@ def test_t75_a_formula_is_told_where_its_operands_share_the_dimensions(books: Do
 def test_t75_the_rows_behind_a_parent_make_it(books: Door, scenarios: dict[str, str], period: Any) -> None:
     for dimensions in (["entity", "centre"], ["entity", "tree"], ["entity", "month"], ["month", "tree"]):
         report = of(books, "revenue", dimensions=dimensions, scenarios=scenarios, period=period)
-        result = answer(report, 10_000)
-        for row in result["rows"]:
-            for column, value in zip(result["columns"], row["values"], strict=True):
-                parts = [
-                    (sign, figure_behind(call, lambda call: rows_of(books, **call)))
-                    for sign, _, call in calls(row, column)
-                ]
-                made = sum((-(part or 0) if sign == "-" else (part or 0)) for sign, part in parts)
-                assert made == Decimal(str(value or 0)), (dimensions, row, column["scenario"])
+        tie(books, report)
+
+
+def test_t76_top_keeps_the_largest_of_every_group_and_folds_its_others(books: Door) -> None:
+    report = of(books, "revenue", "price", "customers", order_by="revenue", top=1)
+    found = rows(report)
+    assert found == {
+        "FR": [150, Decimal("13.6363636363636"), 1],
+        "FR/c1": [100, 10, 1],
+        "FR/(others)": [50, 50, 1],
+        "(others)": [50, 5, 2],
+        "(others)/c1": [30, 5, 1],
+        "(others)/(others)": [20, 5, 1],
+        "": [200, Decimal("9.52380952380952"), 2],
+    }
+    assert list(found) == ["FR", "FR/c1", "FR/(others)", "(others)", "(others)/c1", "(others)/(others)", ""]
+    assert [place.holds for place in report.places] == [None, None, 1, 1, None, 1, None]
+
+
+def test_t76_every_group_is_ordered_and_periods_stay_in_order(books: Door) -> None:
+    assert list(rows(of(books, "revenue", order_by="revenue", asc=True))) == [
+        *("DE", "DE/c3", "DE/c1"),
+        *("FR", "FR/c2", "FR/c1"),
+        "",
+    ]
+    by_month = rows(of(books, "revenue", dimensions=["entity", "month"], period=(JAN, FEB), top=1))
+    assert {path: values[0] for path, values in by_month.items()} == {
+        "FR": 190,
+        "FR/2021-01": 150,
+        "FR/2021-02": 40,
+        "(others)": 50,
+        "(others)/2021-01": 50,
+        "(others)/2021-02": None,
+        "": 240,
+    }
+
+
+def test_t76_the_rows_behind_folded_groups_make_them(books: Door) -> None:
+    for dimensions in (["entity", "centre"], ["entity", "tree"], ["tree", "entity"], ["entity", "month"]):
+        tie(books, of(books, "revenue", dimensions=dimensions, scenarios=BOTH, top=1))
 
 
 @pytest.mark.parametrize(
@@ -272,3 +329,66 @@ def test_subtotals_of_fewer_than_two_dimensions_are_refused_with_an_example(
     repaired = refused.value.as_data()["example"]
     assert repaired == {"dimensions": example, "subtotals": True}
     assert rows(of(books, "revenue", dimensions=repaired["dimensions"]))
+
+
+def test_an_answer_cut_to_its_budget_loses_the_deepest_rows_first(books: Door) -> None:
+    report = of(books, "revenue", dimensions=["entity", "centre", "customer"])
+    depths = []
+    for budget in range(200, 900, 20):
+        with suppress(BadArguments):
+            result = answer(report, budget)
+            depths.append([row["level"] for row in result["rows"][:-1]])
+            assert len(result["rows"]) + result.get("agent_truncated", {}).get("members", 0) == len(report.places)
+    assert {tuple(sorted(set(found))) for found in depths} >= {(0,), (0, 1), (0, 1, 2)}
+    for found in depths:
+        deepest = max(found, default=0)
+        above = [place for place in report.places[:-1] if report.depth(place) < deepest]
+        assert sum(level < deepest for level in found) == len(above)
+
+
+def test_a_summary_has_the_total_alone_and_the_dataset_tells_the_levels_apart(books: Door) -> None:
+    report = of(books, "revenue", scenarios=BOTH)
+    (row,) = summary(report, NOT_KEPT)["rows"]
+    assert row["values"] == [200, 115, 85]
+    frame = report.frame.filter(pl.col("scenario") == "actual")
+    by_level = frame.group_by("breakdown_level").agg(pl.col("value").sum()).sort("breakdown_level")
+    assert by_level["value"].to_list() == [200, 200, 200]
+    assert schema_of(report)["breakdown_level"] == pl.UInt32
+
+
+def test_a_chart_of_the_result_draws_what_adds_up_alone(books: Door) -> None:
+    _, frame = drawn_as_it_is(ChartSpec(chart_type="bar", title="Revenue"), of(books, "revenue"))
+    assert frame["value"].sum() == 200
+    assert frame.height == 4
+
+
+def test_a_workbook_outlines_what_stands_below_a_subtotal(books: Door) -> None:
+    sheet = report_sheet(of(books, "revenue"))
+    rows_of_sheet = list(sheet.rows)
+    assert [row.level for row in rows_of_sheet] == [0, 1, 1, 0, 1, 1, 0]
+    assert [row.cells[0].value for row in rows_of_sheet][:2] == ["DE", "DE"]
+    assert rows_of_sheet[0].cells[0].look.style is Style.SUBTOTAL
+
+
+def test_a_kept_report_of_an_earlier_release_opens_without_subtotals(books: Door) -> None:
+    report = books.metric("revenue", scenarios=A, period=JAN, dimensions=["entity"])
+    header, table = read(keep(report))
+    earlier = {name: value for name, value in header.items() if name != "subtotals"}
+    aside = {name: earlier.pop(name) for name in ("places", "lines")}
+    reopened = opened(write(table, earlier, aside), books.reader)
+    assert isinstance(reopened, Report)
+    assert (reopened.subtotals, rows(reopened)) == (False, rows(report))
+
+
+def test_subtotals_of_a_breakdown_answer_it_without_another_read(books: Door) -> None:
+    asked: ReportArguments = {"scenarios": A, "period": (JAN, FEB), "dimensions": ["entity", "centre"]}
+    reader = books.reader
+    first = plan_metrics(metric_query(request_of(asked, subtotals=True), reader), reader)
+    run(first)
+    again = plan_metrics(metric_query(request_of(asked, subtotals=False), reader), reader)
+    assert [batch.reads for batch in again.figures.batches] == [()]
+
+
+def request_of(asked: ReportArguments, *, subtotals: bool) -> MetricRequest:
+    """Return a request for the units sold."""
+    return MetricRequest(metrics=("sold",), **fields({**asked, "subtotals": subtotals}))
