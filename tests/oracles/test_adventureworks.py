@@ -205,6 +205,26 @@ def test_operating_expenses_of_each_department_by_fiscal_year(adventureworks: Mc
                 assert same_share(figures[key, "share", year], row["var_pct_absbase"]), row
 
 
+def test_departments_and_their_fiscal_years_in_one_answer(adventureworks: McpBooks) -> None:
+    """A department's own figure stands above those of its fiscal years; each has an oracle of its own."""
+    figures = statement(
+        adventureworks,
+        "full_pnl",
+        scenarios={"actual": "actual", "budget": "budget"},
+        period_start="2006",
+        period_end="2008",
+        dimensions=["department", "year"],
+        subtotals=True,
+    )
+    for row in oracle("A40_dept_total"):
+        for column in ("actual", "budget"):
+            assert figures[line(row["node"]), column, str(row["dept"])] == exactly(row[f"own_{column}"]), row
+    for row in oracle("A41_dept_orig_fiscal_year"):
+        for column in ("actual", "budget"):
+            where = (line(row["node"]), column, str(row["dept"]), str(row["fy"]))
+            assert figures[where] == exactly(row[column]), row
+
+
 @pytest.mark.parametrize(
     ("name", "by", "bounds"),
     [
