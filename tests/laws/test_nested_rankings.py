@@ -61,7 +61,9 @@ class Group:
         above = {known: (member,) for known, member in self.place.items()}
         left = {**request.excluded, key: (*request.excluded.get(key, ()), *shown)}
         rest = tuple(known for known in request.by_member if known not in (*self.place, key))
-        return replace(cell(request, None, None), filters={**request.filters, **above}, excluded=left, breakdown=rest)
+        return replace(
+            cell(request, None, None, ()), filters={**request.filters, **above}, excluded=left, breakdown=rest
+        )
 
 
 def groups(request: OracleRequest, report: Report) -> Iterator[Group]:
@@ -99,7 +101,7 @@ def test_every_group_is_ranked_by_the_oracles_figures_and_folds_what_it_says(
             found, folded = by_cell(report), {}
             for group in groups(request, report):
                 key, members = group.dimension, group.members(whole)
-                cells = {member: cell(request, {**group.place, key: member}, None) for member in members}
+                cells = {member: cell(request, {**group.place, key: member}, None, ()) for member in members}
                 figures = {name: figure(books, line_of(books, metric), column, known) for name, known in cells.items()}
                 ordered = in_order(figures, asc=asc)
                 expected = [*ordered[:top], *([OTHERS] if len(ordered) > top else [])]
