@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def said(report: Report) -> list[list[str]]:
 
 def answers(profile: str | None) -> list[list[str]]:
     """Return what the page says that a profile is answered."""
-    everyone, _, emea = MAIN.partition("## What it answers")[2].partition("`emea`")
+    everyone, _, emea = MAIN.partition("## What it answers")[2].partition("`subtotals`")[0].partition("`emea`")
     return table(emea if profile else everyone)
 
 
@@ -115,6 +116,25 @@ def test_it_answers_what_the_page_says(page: Path, state: Path, profile: str | N
 def test_it_converts_as_the_page_says(page: Path, state: Path) -> None:
     books = open_books(page, state=state)
     assert figure(books.metric("orders", scenarios={"A": "actual"}, period="2026-03")) == 580 + 920
+
+
+def test_its_subtotals_are_what_the_page_says(page: Path, state: Path) -> None:
+    heading, *rows = table(MAIN.partition("## What it answers")[2].partition("`subtotals`")[2])
+    report = open_books(page, state=state).metric(
+        *(metric.strip("`") for metric in heading[2:]),
+        scenarios={"A": "actual"},
+        period="2026-03",
+        dimensions=["entity", "cost_centre"],
+        subtotals=True,
+    )
+    found = figures(report, "metric", "entity", "cost_centre")
+    assert list(dict.fromkeys((entity, centre) for _, entity, centre in found)) == [
+        (entity or None, centre or None) for entity, centre, *_ in rows
+    ]
+    for entity, centre, *cells in rows:
+        values = [found[metric.strip("`"), entity or None, centre or None] for metric in heading[2:]]
+        said = [Decimal(cell.removesuffix(" %")) / (100 if "%" in cell else 1) if cell else None for cell in cells]
+        assert values == said, (entity, centre)
 
 
 def test_its_files_fit_what_its_feeds_bring(page: Path, state: Path) -> None:
