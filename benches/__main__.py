@@ -23,6 +23,7 @@ from benches import (
     tokens,
     unknown,
     walkthrough,
+    warehouse,
     widgets,
 )
 
@@ -46,6 +47,7 @@ BENCHES = {
     "soak": soak.main,
     "crowd": crowd.main,
     "peers": peers.main,
+    "warehouse": warehouse.main,
 }
 
 
