@@ -1,0 +1,65 @@
+"""AdventureWorks with its rows in an engine: every statement, metric and row is what the files of this machine answer.
+
+The oracles hold the files' answers to figures computed elsewhere, so they hold the engines' answers as well.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from engine.books.books import Shelf
+from engine.door import Door
+from engine.instance.read import Instance, read_instance
+from engine.model.errors import Refusal
+from engine.report.report import Report
+from tests.support.books import ROOT
+from tests.support.warehousing import ENGINES, versions_in_engine
+
+AW = ROOT / "instances" / "adventureworks"
+ROWS = 300
+Asked = Callable[[Door], object]
+
+
+def shown(report: Report) -> object:
+    """Return what a report says."""
+    return report.frame.rows(), report.freshness, report.notes
+
+
+def questions(instance: Instance) -> Iterator[Asked]:
+    """Yield statements in total and by each of some dimensions, metrics in total, and rows."""
+    catalogue = instance.catalogue
+    scenarios = {key: key for key in catalogue.scenarios}
+    for statement, by in product(catalogue.statements, (None, *sorted(catalogue.dimensions)[::6])):
+        asked = {"scenarios": scenarios, "dimensions": [by] if by else []}
+        yield lambda door, statement=statement, asked=asked: shown(door.statement(statement, **asked))
+    for metric in sorted(catalogue.metrics)[::4]:
+        yield lambda door, metric=metric: shown(door.metric(metric, scenarios=scenarios))
+    for domain, scenario in product(catalogue.domains, scenarios):
+        asked = {"scenario": scenario, "limit": ROWS}
+        yield lambda door, domain=domain, asked=asked: door.rows(domain, **asked).rows
+
+
+def answer(asked: Asked, door: Door) -> object:
+    """Return the answer to a question, or the refusal."""
+    try:
+        return asked(door)
+    except Refusal as refusal:
+        return type(refusal), str(refusal)
+
+
+@pytest.mark.usefixtures("stores_in_warehouses")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_question_is_answered_alike_in_files_and_in_an_engine(adventureworks_state: Path, engine: str) -> None:
+    instance, store = read_instance(AW), adventureworks_state / "store"
+    files = Shelf(instance.catalogue, store)
+    away = Shelf(instance.catalogue, store, versions_in_engine(engine))
+    answered = 0
+    for profile in instance.profiles.by_key.values():
+        here, there = Door(files, profile), Door(away, profile)
+        for asked in questions(instance):
+            expected = answer(asked, here)
+            assert answer(asked, there) == expected
+            answered += bool(expected) and not isinstance(expected[0], type)
+    assert answered > 10
