@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Collection
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from secrets import randbelow, token_hex
@@ -13,11 +13,13 @@ import pyarrow as pa
 from engine.books.books import Books, Shelf
 from engine.model.catalogue import Catalogue
 from engine.model.errors import Unavailable
+from engine.model.warehouses import FactsPlacement
 from server.base.interfaces import LoadHistory, StoreDown
 from server.ingest.backups import BackupRecord
 from server.stores.migrations import check_migrations
 from server.stores.postgres import Database
 from server.telemetry.metrics import Metrics
+from server.warehouses.opening import open_warehouse
 
 MEGABYTE = 1 << 20
 BLOCK = 1 << 16
@@ -28,6 +30,12 @@ def check_database(database: Database) -> None:
     """Ask the platform database something, and hold it to the migrations of this version."""
     with database.transaction() as connection:
         check_migrations(connection)
+
+
+def check_facts(placement: FactsPlacement) -> None:
+    """Connect to the engine of facts as readers do, and ask it something. Raises StoreDown."""
+    with closing(open_warehouse(placement)) as reader:
+        reader.ping()
 
 
 def report_loads(loads: LoadHistory, bindings: Callable[[], Collection[str]], metrics: Metrics) -> None:

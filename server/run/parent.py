@@ -20,6 +20,7 @@ from server.ops.health_checks import (
     ArtifactsFolder,
     StoredBooks,
     check_database,
+    check_facts,
     report_backups,
     report_loads,
 )
@@ -132,6 +133,8 @@ class Parent:
             HealthCheck(name="cache_store", run=partial(self._use_cache, opened)),
             HealthCheck(name="artifacts", run=partial(self._use_files, files)),
         ]
+        if self._taken.instance.placement is not None:
+            checks.append(HealthCheck(name="facts", run=partial(check_facts, self._taken.instance.placement)))
         tell = partial(report_loads, opened.loads, lambda: self._taken.instance.bindings, metrics)
         beside = [
             HealthCheck(name="load_history", run=tell),

@@ -17,6 +17,9 @@ from engine.door import EVERYONE, Door
 from engine.facts.backend import ArrowVersions
 from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
+from engine.model.warehouses import FactsPlacement, WarehouseKind
+from server.base.interfaces import StoreDown
+from server.ops.health_checks import check_facts
 from server.warehouses.facts import WarehouseFacts
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.postgresql import PostgresWarehouse
@@ -143,3 +146,14 @@ def test_a_reader_who_lacks_a_right_is_told_which(server: SeparateServer, books:
     ):
         stranger.read(SqlStatement("select * from tieout_facts_gl"))
     assert books.ask(DAYS)
+
+
+def test_readiness_has_a_check_of_the_engine(server: SeparateServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    placement = FactsPlacement(kind=WarehouseKind.POSTGRESQL, reader="FACTS_URL", loader="FACTS_URL", seconds=1)
+    with pytest.raises(StoreDown, match=r"FACTS_URL, which `facts` of instance\.yaml names, is not set"):
+        check_facts(placement)
+    monkeypatch.setenv("FACTS_URL", server.uri())
+    check_facts(placement)
+    assert server.process is not None
+    with paused(server.process.pid), pytest.raises(StoreDown, match="PostgreSQL"):
+        check_facts(placement)
