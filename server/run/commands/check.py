@@ -18,6 +18,7 @@ from server.base.settings import Settings, variable_of
 from server.ingest.backups import BackupRecord
 from server.ingest.folder import BooksFolder
 from server.ingest.load import describe_readings, manifest_of
+from server.ingest.previews import describe_files
 from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out
 from server.run.commands.provision import tell_data_faults
 from server.run.embedded.binaries import StartFailure, postgres_binaries, valkey_of_the_wheel
@@ -72,7 +73,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     if asked.data:
         books = open_shelf(instance, settings.store).current()
         place = BooksFolder(catalogue=catalogue, folder=settings.instance, state=settings.state_folder)
-        for line in describe_readings(place):
+        for line in (*describe_readings(place), *describe_files(list(instance.bindings.values()), place)):
             out.print(line, markup=False, soft_wrap=True)
         lacking = list(profile_faults(books, profiles.by_key.values()))
         for fault in lacking:

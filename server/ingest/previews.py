@@ -1,0 +1,89 @@
+"""Previews: how the files of feeds would be read now, from their first rows and without loading them."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import fastexcel
+import polars as pl
+
+from engine.model.extract_formats import ExtractFormat
+from engine.model.feeds import PERIOD_PLACE, Binding, SourceKind
+from server.ingest.delivery import target_of
+from server.ingest.detection import ISO, FeedFormat
+from server.ingest.extract_columns import extract_columns
+from server.ingest.files import explain_fault, located, scan_file
+from server.ingest.findings import written_keys
+from server.ingest.folder import BooksFolder
+from server.ingest.load import last_reading, manifest_of
+from server.ingest.rejects import LoadFailed
+from server.ingest.reshape import UnloadedRows, reshape
+
+ROWS: Final = 2_000  # of each file
+FILES: Final = 3  # of each feed: the last ones by name
+FAULTS: Final = (pl.exceptions.PolarsError, fastexcel.FastExcelError, OSError, UnicodeError)
+
+
+def describe_files(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[str]:
+    """Yield how the last files of each feed of a folder would be read, or why they would be refused."""
+    for binding in bindings:
+        if binding.source.kind is not SourceKind.FOLDER or binding.format.sql is not None:
+            continue
+        paths = files_of(binding, place.folder)
+        for path in paths[-FILES:]:
+            try:
+                keys = written_keys(reading_of(binding, path, place)) or "its own types"
+                yield f"{binding.key}: {path.name} is read with {keys}"
+            except LoadFailed as refused:
+                yield f"{binding.key}: {refused}"
+            except FAULTS as fault:
+                yield f"{binding.key}: {path.name} cannot be read: {explain_fault(str(fault))}"
+        if not paths:
+            yield f"{binding.key}: no file matches {binding.extract} here"
+
+
+def files_of(binding: Binding, folder: Path) -> list[Path]:
+    """Return the files of a feed that are there, of every period."""
+    source = binding.source
+    secret = os.environ.get(source.environment) if source.environment else None
+    if source.environment and not secret:
+        return []
+    within = Path(secret) if secret else folder / (source.path or "")
+    pattern = binding.extract.replace(PERIOD_PLACE, "*")
+    return sorted(path for path in within.glob(pattern) if path.is_file()) if within.is_dir() else []
+
+
+def reading_of(binding: Binding, path: Path, place: BooksFolder) -> Mapping[str, Any]:
+    """Return the keys by which a file would be read, those that are written and those that its first rows show."""
+    catalogue = place.catalogue
+    formats = FeedFormat(
+        binding=binding,
+        columns=extract_columns(binding, target_of(binding, catalogue)),
+        calendar=catalogue.calendar,
+        recorded=last_reading(manifest_of(place), binding.key),
+    )
+    with scan_file(path, formats, binding.sheet) as scanned:
+        rows = located(scanned.rows.head(ROWS).collect(), path.name, scanned.first)
+    formats.paths.clear()  # so that no column is read to the end of its file
+    pieces = reshape(rows, binding.format, path.name, UnloadedRows())
+    found = [formats.of_rows(piece, path.name).format for piece in pieces]
+    return keys_of(path, formats.of_file(path), found[-1], formats)
+
+
+def keys_of(path: Path, file: ExtractFormat, rows: ExtractFormat, formats: FeedFormat) -> Mapping[str, Any]:
+    """Return the keys of a format that a reader of the file wants to know; of numbers and days where it has some."""
+    numbers, csv = rows.numbers, file.csv
+    shown: dict[str, Any] = {}
+    if path.suffix.lower() == ".csv":
+        heading = csv.layout.header_rows
+        shown |= {"csv.separator": csv.separator or ",", "csv.encoding": csv.encoding or "utf-8"}
+        shown |= {"csv.header_row": heading[-1] if heading else (csv.layout.skip_rows or 0) + 1}
+        shown |= {"csv.skip_footer": csv.layout.skip_footer} if csv.layout.skip_footer else {}
+    shown |= {"header_row": formats.reading["header_row"]} if "header_row" in formats.reading else {}
+    shown |= {"numbers.decimal": numbers.decimal or "."} if formats.columns.amounts else {}
+    shown |= {"numbers.thousands": numbers.thousands} if numbers.thousands else {}
+    shown |= {"numbers.negative": numbers.negative.value} if numbers.negative else {}
+    shown |= {"numbers.none": list(numbers.none)} if numbers.none else {}
+    shown |= {"numbers.factor": str(numbers.factor)} if numbers.factor else {}
+    return shown | ({"dates.format": rows.dates.format or ISO} if formats.columns.days else {})

@@ -1,0 +1,43 @@
+"""Previews: check --data says how the files that are there would be read, and loads nothing."""
+
+from pathlib import Path
+
+from engine.instance.read import read_instance
+from server.ingest.folder import BooksFolder
+from server.ingest.previews import describe_files
+from tests.support.books import load_feeds
+from tests.unit.server.ingest.test_detection_at_load import HEAD, rewrite
+from tests.unit.server.ingest.test_formats import instance_of
+
+
+def told(instance: Path, state: Path) -> list[str]:
+    """Return what is said of the files of an instance."""
+    read = read_instance(instance)
+    place = BooksFolder(catalogue=read.catalogue, folder=instance, state=state)
+    return list(describe_files(list(read.bindings.values()), place))
+
+
+def test_each_file_is_told_with_its_keys(tmp_path: Path) -> None:
+    text = "Journal\n\ndate;account;amount;text\n31.01.2026;4000;1.234,50;a\n01.02.2026;4000;-;b\nExported today;;;\n"
+    keys = (
+        'csv: {separator: ";", encoding: "utf-8", header_row: 3, skip_footer: 1}',
+        'numbers: {decimal: ",", thousands: ".", none: ["-"]}',
+        'dates: {format: "%d.%m.%Y"}',
+    )
+    (said,) = told(instance_of(tmp_path, text, map={}), tmp_path / "state")
+    assert said == f"gl: gl.csv is read with {', '.join(keys)}"
+    assert not (tmp_path / "state").exists(), "nothing is loaded"
+
+
+def test_a_file_that_a_load_would_refuse_is_told_with_the_keys_that_decide(tmp_path: Path) -> None:
+    instance, state = instance_of(tmp_path, f"{HEAD}01/02/2026,1,5\n"), tmp_path / "state"
+    (said,) = told(instance, state)
+    assert said.startswith("gl: gl.csv: date, row 2: '01/02/2026' can be read in 2 ways: ")
+    assert said.endswith("; write one of them under gl in integrations.yaml")
+    rewrite(instance, f"{HEAD}31/01/2026,1,5\n")
+    load_feeds(instance, state)
+    rewrite(instance, f"{HEAD}01/31/2026,1,5\n")
+    (said,) = told(instance, state)
+    assert said.startswith('gl: gl.csv is written with dates: {format: "%m/%d/%Y"}')
+    (instance / "data" / "gl.csv").unlink()
+    assert told(instance, state) == ["gl: no file matches gl.csv here"]
