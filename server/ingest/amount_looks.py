@@ -18,6 +18,7 @@ POINT = r"^[+-]?(\d{4,}\.\d*|\d*\.(\d{1,2}|\d{4,}))$"  # a number whose point ma
 THREE = r"\.\d{3}\s*[-−)]?\s*$"  # three digits after a point
 DECIMALS = 3  # places with which 1.234 is a plain number
 DECISIVE: Final = r"[.,'’\s].*[.,]|[.,]\d{1,2}\D*$|[.,]\d{4,}"  # a number with one meaning at most
+PADDED: Final = r"^\s|\s$"
 FAULTS: Final = ("#n/a", "#wert!", "#value!", "#ref!", "#div/0!")  # of formulas: figures that are lost, not absent
 NOTHING: Final = tuple(  # texts that stand for no figure, as they are spelled
     dict.fromkeys(made(word) for word in sorted(NONE_WORDS.difference(FAULTS)) for made in (str, str.upper, str.title))
@@ -81,8 +82,11 @@ def with_texts(column: NumberColumn, notation: Notation) -> NumberColumn:
 
 
 def first_words(texts: pl.Series, rows: pl.Series) -> list[tuple[str, int]]:
-    """Return the texts of a column that stand for no figure, each with its first row."""
-    stripped = texts.str.strip_chars()
+    """Return the texts of a column that stand for no figure, each with its first row.
+
+    Spaces around them are taken away where some texts of the column have any.
+    """
+    stripped = texts.str.strip_chars() if every(texts).str.contains(PADDED).any() else texts
     at = stripped.is_in(NOTHING).fill_null(value=False).arg_true()
     if at.is_empty():
         return []
