@@ -60,4 +60,4 @@ def test_the_combinations_that_a_large_report_meets_are_kept_up_to_a_bound_that_
     memos = books.reader._books._memos
     ((made, size),) = (memo for key, memo in memos.items() if key[:1] == ("for all",) and "base_groups" in key[1])
     assert all(len(group._targets) == 5 for groups in made for group in groups)
-    assert size == 101 + 101 + 5  # members of the axis and codes, with the unassigned; targets
+    assert size == 1 + 101 + 101 + 5  # the memo; members of the axis and codes, with the unassigned; targets
