@@ -85,8 +85,9 @@ constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
 	$(BIN)/uv pip compile pyproject.toml --extra install $(RESOLVE) -o constraints/runtime.txt
 	$(BIN)/uv pip compile pyproject.toml --extra install --extra dev -c constraints/runtime.txt $(RESOLVE) -o constraints/dev.txt
 	$(BIN)/uv pip compile pyproject.toml $(SOURCES:%=--extra %) -c constraints/runtime.txt -c constraints/dev.txt $(RESOLVE) -o constraints/sources.txt
+	$(BIN)/uv pip compile pyproject.toml --extra deep -c constraints/runtime.txt -c constraints/dev.txt $(RESOLVE) -o constraints/deep.txt
 
-SOURCES := sqlite duckdb flightsql snowflake bigquery
+SOURCES := sqlite duckdb flightsql snowflake bigquery clickhouse
 
 RESOLVE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --upgrade --quiet \
 	--custom-compile-command "make constraints"

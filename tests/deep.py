@@ -6,6 +6,7 @@
     rows        the rows behind every cell of the cases of inspection
     kills       a loader killed at ten random moments
     leaks       a thousand calls searched for hidden words, also in exports
+    warehouses  the contract of facts and the questions of small books, in ClickHouse (chdb, which it installs: 530 MB)
     drivers     the drivers of Snowflake and BigQuery against their protocol on this machine
     install     the wheel and the bundle installed as by a user, with every package from the index
     attacks     every attack on the jail, with the language of scripts and with the jail alone
@@ -23,6 +24,7 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 
 from tests.mutations.__main__ import RULES, read_mutations
 
@@ -34,9 +36,18 @@ PARTS: Mapping[str, Sequence[str]] = {
     "kills": ("tests/integration/faults/test_killed_loader.py",),
     "leaks": ("tests/integration/server/test_leaks.py",),
     "fuzz": ("tests/integration/server/test_mutated_calls.py", "tests/unit/engine/instance/test_mutated_files.py"),
+    "warehouses": (
+        "tests/unit/server/warehouses",
+        "tests/unit/engine/facts/test_store.py",
+        "tests/unit/engine/facts/test_grouped_questions.py",
+        "tests/unit/engine/books/test_backends.py",
+    ),
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
 }
 MUTATIONS, SCOPE, INSTALL, DRIVERS = "mutations", "scope", "install", "drivers"
+WAREHOUSES = "warehouses"
+CHDB = ("pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", "constraints/deep.txt")
+ASKED = {WAREHOUSES: {"WAREHOUSES": "clickhouse"}}  # environment of a part
 PROFILES = {"fuzz": "fuzz"}  # of Hypothesis, in tests/conftest.py; of other parts it is `deep`
 SEARCHED = 2000  # books of a round of scope
 AT_ONCE = 10  # mutations of a round
@@ -56,6 +67,9 @@ def rounds(part: str) -> list[list[str]]:
         return [[sys.executable, "-m", "tests.support.fresh_install"]]
     if part == DRIVERS:
         return [[sys.executable, "-m", "tests.support.fresh_drivers"]]
+    if part == WAREHOUSES:
+        asked = [*PYTEST, "-k", "clickhouse", *PARTS[part]]
+        return [asked] if find_spec("chdb") else [[sys.executable, "-m", *CHDB], asked]
     return [[*PYTEST, f"--hypothesis-seed={seed}", *PARTS[part]]]
 
 
@@ -69,7 +83,9 @@ def run(part: str, minutes: float) -> bool:
             profile = PROFILES.get(part, "deep")
             sys.stdout.write(f"{part}, round {number}: HYPOTHESIS_PROFILE={profile} {' '.join(command[1:])}\n")
             sys.stdout.flush()
-            done = subprocess.run(command, env={**os.environ, "HYPOTHESIS_PROFILE": profile}, check=False)
+            done = subprocess.run(
+                command, env={**os.environ, **ASKED.get(part, {}), "HYPOTHESIS_PROFILE": profile}, check=False
+            )
             passed = passed and done.returncode == 0
             if not passed or time.monotonic() >= ends:
                 break

@@ -55,6 +55,7 @@ class SqlDialect:
     name: str  # as sqlglot calls it
     types: Mapping[ColumnKind, str]
     quote: str = '"'  # around names; doubled within them
+    name_escapes: Mapping[str, str] = field(default_factory=dict)  # other characters of names
     escapes: Mapping[str, str]  # characters of texts, and how they are written
     text: str = "'{}'"
     day: str = "date '{}'"
@@ -69,9 +70,9 @@ class SqlDialect:
 
     def name_of(self, *parts: str) -> str:
         """Return a name as the engine writes it: a column, or a table after its schema."""
-        return ".".join(
-            f"{self.quote}{writable(part).replace(self.quote, 2 * self.quote)}{self.quote}" for part in parts
-        )
+        escapes = {self.quote: 2 * self.quote, **self.name_escapes}
+        escaped = ("".join(escapes.get(letter, letter) for letter in writable(part)) for part in parts)
+        return ".".join(f"{self.quote}{part}{self.quote}" for part in escaped)
 
     def quote_text(self, text: str) -> str:
         """Return a text as a literal. Raises NotWritable."""
@@ -99,6 +100,12 @@ def bound_in_postgresql(bindings: Bindings, columns: Sequence[Sequence[int]], na
     """Return columns of integers as a table, each a bound array."""
     lists = ", ".join(f"{bindings.bind(list(column))}::bigint[]" for column in columns)
     return f"(select * from unnest({lists}) as listed({', '.join(names)}))"
+
+
+def kept_in_clickhouse(bindings: Bindings, columns: Sequence[Sequence[int]], names: Sequence[str]) -> str:
+    """Return columns of integers as a table that stands beside the statement."""
+    listed = ", ".join(f"tieout_c{at} as {name}" for at, name in enumerate(names))
+    return f"(select {listed} from {bindings.keep(columns)})"
 
 
 DUCKDB = SqlDialect(
@@ -131,4 +138,24 @@ POSTGRESQL = SqlDialect(
     widest=2**127,  # past which figures have no type
     parameter="${}",
     listed=bound_in_postgresql,
+)
+CLICKHOUSE = SqlDialect(
+    name="clickhouse",
+    types={
+        ColumnKind.PART: "Int64",
+        ColumnKind.DAY: "Nullable(Date32)",
+        ColumnKind.CODE: "UInt32",
+        ColumnKind.AMOUNT: "Nullable(Int64)",
+        ColumnKind.TEXT: "Nullable(String)",
+    },
+    name_escapes={"\\": "\\\\"},
+    escapes={"'": "\\'", "\\": "\\\\"},
+    day="toDate32('{}')",
+    whole="cast({} as Nullable(Int64))",
+    wide="cast({} as Nullable(Decimal(38, 0)))",  # sums of integers wrap
+    as_text="cast({} as Nullable(String))",
+    month="toYYYYMM({})",
+    schema="currentDatabase()",
+    parameter="{{p{}:String}}",
+    listed=kept_in_clickhouse,
 )

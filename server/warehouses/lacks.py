@@ -52,7 +52,17 @@ RIGHTS: Final[Mapping[WarehouseKind, EngineRights]] = {  # DuckDB has no users: 
         may_create="select count(*) as tieout_found where has_schema_privilege(current_schema(), 'CREATE')",
         without_writing="give it a user that has SELECT on the tables and nothing else",
         with_creating="grant it USAGE and CREATE on the schema",
-    )
+    ),
+    WarehouseKind.CLICKHOUSE: EngineRights(
+        release="select toInt64(splitByChar('.', version())[1]) * 100 + toInt64(splitByChar('.', version())[2]) "
+        "as tieout_found",
+        least=2408,
+        least_words="ClickHouse 24.8",
+        may_write="select if(getSetting('readonly') = 0, 1, 0) as tieout_found",
+        may_create="select if(getSetting('readonly') = 0, 1, 0) as tieout_found",
+        without_writing="give it `settings readonly = 2` and SELECT on the tables",
+        with_creating="take `settings readonly` from it, and grant it what docs/operations/warehouse.md lists",
+    ),
 }
 
 

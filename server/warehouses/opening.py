@@ -13,12 +13,14 @@ from engine.facts.manifest import Manifest
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactStore, Versions
 from engine.model.warehouses import FactsPlacement, WarehouseKind
+from server.warehouses.clickhouse import ClickHouseWarehouse
 from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.facts import facts_in
 from server.warehouses.postgresql import PostgresWarehouse
 from server.warehouses.warehouse import StatementRefused, Warehouse, WarehouseDown
 
 ADAPTERS: Final[Mapping[WarehouseKind, Callable[..., Warehouse]]] = {
+    WarehouseKind.CLICKHOUSE: ClickHouseWarehouse,
     WarehouseKind.DUCKDB: DuckDbWarehouse,
     WarehouseKind.POSTGRESQL: PostgresWarehouse,
 }
@@ -40,7 +42,13 @@ def open_warehouse(
     address = environment.get(variable, "").strip()
     if not address:
         raise WarehouseDown(f"the environment variable {variable}, which `facts` of instance.yaml names, is not set")
-    return adapter(address, placement.seconds, placement.sessions, writes=writes)
+    shards = {"cluster": placement.cluster} if placement.kind is WarehouseKind.CLICKHOUSE else {}
+    try:
+        return adapter(address, placement.seconds, placement.sessions, writes=writes, **shards)
+    except ModuleNotFoundError as missing:
+        raise StatementRefused(
+            f"the driver {missing.name} is not installed: pip install 'tieout[{placement.kind.value}]'"
+        ) from None
 
 
 def versions_in(warehouse: Warehouse) -> Callable[[Path], Versions]:

@@ -226,7 +226,7 @@ class Warehouse(ABC):
         """
 
     def _keep_set(self, name: str, columns: Sequence[Sequence[int]]) -> None:
-        """Create an immutable table of columns c0, c1, … of integers, unless it exists whole.
+        """Create an immutable table of columns tieout_c0, tieout_c1, … of integers, unless it exists whole.
 
         Only engines need it whose dialect keeps lists as tables.
         """

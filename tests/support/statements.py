@@ -89,12 +89,13 @@ def allows_part(part: Conjunction, leaf: Mapping[str, int]) -> bool:
 
 
 def codes_in(test: exp.Expression, made: SqlStatement) -> frozenset[int]:
-    """Return the integers that `column in (…)` lists or binds."""
+    """Return the integers that `column in (…)` lists, binds, or reads from a table beside the statement."""
     found = test.unnest()
     assert isinstance(found, exp.In), test.sql()
     places = (int(str(known.this)) for known in found.find_all(exp.Parameter, exp.Placeholder))
     bound = frozenset(value for place in places for value in made.parameters[place - 1])
-    return bound | {number(known) for known in found.expressions}
+    beside = frozenset(code for table in found.find_all(exp.Table) for code in made.sets.get(table.name, [[]])[0])
+    return bound | beside | {number(known) for known in found.expressions}
 
 
 def holds(test: exp.Expression, leaf: Mapping[str, int], made: SqlStatement) -> bool:

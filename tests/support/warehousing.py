@@ -1,5 +1,6 @@
 """Warehouses of tests: DuckDB in memory and real PostgreSQL, each with one login to load and one to read."""
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from engine.facts.manifest import Manifest, TouchedPart
 from engine.model.catalogue import Domain
 from engine.model.scope import Cell
 from engine.model.warehouses import PartStore
+from server.warehouses.clickhouse import ClickHouseWarehouse
 from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.facts import WarehouseFacts
 from server.warehouses.parts import WarehouseParts
@@ -22,10 +24,12 @@ from server.warehouses.postgresql import PostgresWarehouse
 from server.warehouses.statements import StatementText
 from server.warehouses.tables import declared_kinds
 from server.warehouses.warehouse import Warehouse
+from tests.support.clickhouse import clickhouse_server
 from tests.support.postgres import schema_of
 from tests.support.statements import LockedText
 
-ENGINES = ("duckdb", "postgresql")
+DEEP = "clickhouse"  # which make test-deep runs besides, on chdb
+ENGINES = ("duckdb", "postgresql", *([DEEP] if os.environ.get("WAREHOUSES") == DEEP else []))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,13 @@ def warehouses(engine: str, postgres_uri: str, **limits: float) -> Iterator[Ware
     with ExitStack() as opened:
         if engine == "duckdb":
             name = f":memory:{token_hex(6)}"
-            loader, reader = DuckDbWarehouse(name, writes=True), DuckDbWarehouse(name, **limits)
+            loader: Warehouse = DuckDbWarehouse(name, writes=True)
+            reader: Warehouse = DuckDbWarehouse(name, **limits)
+        elif engine == DEEP:
+            port, _ = opened.enter_context(clickhouse_server())
+            address = f"http://{{}}@127.0.0.1:{port}/default"
+            loader = ClickHouseWarehouse(address.format("loader"), writes=True)
+            reader = ClickHouseWarehouse(address.format("reader"), **limits)
         else:
             uri = opened.enter_context(schema_of(postgres_uri))
             loader, reader = PostgresWarehouse(uri, writes=True), PostgresWarehouse(uri, **limits)

@@ -205,9 +205,11 @@ def test_a_trial_finds_an_engine_that_does_not_keep_what_it_is_given(
     assert "keeps rows that the user of loads deleted: grant it DELETE" in "".join(trial_faults(placement, environment))
     (missing,) = trial_faults(placement, {**environment, "READER": str(tmp_path / "other.duckdb")})
     assert "DuckDB cannot open the file of `facts`" in missing
-    clickhouse = replace(placement, kind=WarehouseKind.CLICKHOUSE)
-    says = "the trial failed: this release has no adapter for clickhouse yet; `facts` takes duckdb, postgresql"
-    assert list(trial_faults(clickhouse, environment)) == [says]
+    flight = replace(placement, kind=WarehouseKind.FLIGHTSQL)
+    says = (
+        "the trial failed: this release has no adapter for flightsql yet; `facts` takes clickhouse, duckdb, postgresql"
+    )
+    assert list(trial_faults(flight, environment)) == [says]
 
 
 @pytest.mark.usefixtures("history")
