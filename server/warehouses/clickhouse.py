@@ -6,9 +6,10 @@ therefore needs no schema to write into, and its user is read-only.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from math import ceil
+from threading import Thread
 from typing import Any, Final
 from uuid import uuid4
 
@@ -153,7 +154,18 @@ class ClickHouseWarehouse(Warehouse):
             options |= QUORUM
         seconds = WRITING if self._writes else self.timeout
         with self._refusals():
-            session = self._connect({**options, "max_execution_time": seconds}, CONNECTING, ceil(seconds) + CANCELLING)
+            session = self._driver.get_client(
+                dsn=self._url,
+                client_name="tieout",
+                settings={**options, "max_execution_time": seconds},
+                connect_timeout=CONNECTING,
+                send_receive_timeout=ceil(seconds) + CANCELLING,
+                query_retries=0,
+                compress=False,
+                autogenerate_session_id=False,  # which would keep a kill from its statement
+                dedicated_pool=True,
+            )
+            session.http_retries = 0
             if not self._writes and not session.command("select getSetting('readonly')"):
                 session.close()
                 raise StatementRefused(
@@ -161,22 +173,6 @@ class ClickHouseWarehouse(Warehouse):
                     "and nothing but SELECT on the tables of `facts`"
                 )
             return session
-
-    def _connect(self, settings: Mapping[str, Any], connecting: int, answering: int) -> Any:
-        session = self._driver.get_client(
-            dsn=self._url,
-            client_name="tieout",
-            settings=dict(settings),
-            connect_timeout=connecting,
-            send_receive_timeout=answering,
-            query_retries=0,
-            compress=False,
-            autogenerate_session_id=False,
-            show_clickhouse_errors=True,
-            dedicated_pool=True,
-        )
-        session.http_retries = 0
-        return session
 
     def _close(self, session: Any) -> None:
         session.close()
@@ -190,7 +186,7 @@ class ClickHouseWarehouse(Warehouse):
         finally:
             if not running.done():
                 running.add_done_callback(lambda _: session.close())
-                self._kill(known)
+                self._kill(session, known)
         return running.result()
 
     def _fetch(self, session: Any, statement: SqlStatement, known: str) -> pa.Table:
@@ -205,10 +201,16 @@ class ClickHouseWarehouse(Warehouse):
             )
             return pa.ipc.open_stream(raw).read_all() if raw else pa.table({})
 
-    def _kill(self, known: str) -> None:
+    def _kill(self, session: Any, known: str) -> None:
         """End a statement on the engine. One that does not hear of it ends the statement at its own limit."""
-        with suppress(self._errors), closing(self._connect({}, CANCELLING, CANCELLING)) as session:
-            session.command(f"kill query where query_id = {self.dialect.quote_text(known)} async")
+
+        def kill() -> None:
+            with suppress(self._errors):
+                session.command(f"kill query where query_id = {self.dialect.quote_text(known)} async")
+
+        killing = Thread(target=kill, name="kill of a statement", daemon=True)
+        killing.start()
+        killing.join(CANCELLING)
 
     def _keep_set(self, name: str, columns: Sequence[Sequence[int]]) -> None:
         """Keep nothing: a list travels with each statement that names it."""
