@@ -40,6 +40,8 @@ PARTS: Mapping[str, Sequence[str]] = {
         "tests/unit/server/warehouses",
         "tests/unit/engine/facts/test_store.py",
         "tests/unit/engine/facts/test_grouped_questions.py",
+        "tests/unit/engine/facts/test_parts.py",
+        "tests/oracles/test_differences.py",
         "tests/unit/engine/books/test_backends.py",
     ),
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),

@@ -63,7 +63,8 @@ def sums(engine: Warehouses, root: Path) -> dict[str, tuple[int, int]]:
     for scenario in ("actual", "budget"):
         parts = [part for part in manifest_of_store(root).facts["gl"] if part.scenario == scenario]
         listed = ", ".join(str(part.number) for part in parts) or "0"
-        text = f"select cast(sum(amount) as bigint), count(*) from tieout_facts_gl where tieout_part in ({listed})"  # noqa: S608 - numbers
+        total = engine.reader.dialect.whole.format("sum(amount)")
+        text = f"select {total}, count(*) from tieout_facts_gl where tieout_part in ({listed})"  # noqa: S608 - numbers
         total, rows = (column[0].as_py() for column in engine.reader.read(SqlStatement(text)).columns)
         found[scenario] = (total or 0, rows)
     return found
