@@ -122,6 +122,10 @@ class Books:
         """Return the decimal places at which the amounts of each measure of a domain are stored."""
         return self._backend.places(domain)
 
+    def blanks(self, domain: str) -> frozenset[str]:
+        """Return the measures of a domain that some row has no amount of."""
+        return self.memo(("blanks", domain), lambda: self._backend.blanks(domain))
+
     def columns(self, domain: str) -> Mapping[str, set[str]]:
         """Return the columns of each load of a domain."""
         return self._backend.columns(domain)

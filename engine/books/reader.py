@@ -11,7 +11,7 @@ from typing import TypeVar
 import polars as pl
 
 from engine.books.books import Books, Size
-from engine.model.catalogue import Catalogue, Dimension, Domain, HeaderLine, Metric, Statement
+from engine.model.catalogue import Base, Catalogue, Dimension, Domain, HeaderLine, Metric, Statement
 from engine.model.exact import ONE
 from engine.model.fact_store import Asked, FactLoad, Presence, Question, unchanged
 from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet
@@ -26,6 +26,7 @@ from engine.model.scope import (
     NOTHING,
     OWN,
     UNASSIGNED,
+    AmountRange,
     Cell,
     CodeSet,
     Cut,
@@ -187,15 +188,18 @@ class Reader:
         return self._books.members(dimension)
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
-        """Return the memo of a key in this version of the books. Makes and keeps it first if there is none.
-
-        The value must not depend on visibility. `size` is its approximate size in members.
-        """
+        """Return the memo of a key for this version: a value that no visibility changes. `size` is in members."""
         return self._books.memo(("for all", key), make, size)
 
     def leaf_count(self, leaf: str) -> int:
         """Return the number of codes of a leaf dimension."""
         return len(self._books.leaf(leaf).member_ids)
+
+    def ranges_of(self, base: Base) -> tuple[AmountRange, ...]:
+        """Return the ranges in which the amounts of a base's rows lie. Rows without an amount are only counted."""
+        if base.over_members.counts or base.measure.key not in self._books.blanks(base.domain):
+            return base.amounts
+        return (*base.amounts, AmountRange.any_of(base.measure.key))
 
     def id_ranks(self, leaf: str) -> pl.Series | None:
         """Return the rank of the id of each code of a leaf dimension, None where codes ascend as ids do."""
@@ -206,10 +210,7 @@ class Reader:
         return self._books.memo(("as seen", self.profiles, key), make, size)
 
     def sees(self, dimension: str, member: str) -> bool:
-        """Tell whether an id exists and a readable scenario shows one of its leaves.
-
-        `(unassigned)` always exists, and `(all)` in every tree.
-        """
+        """Tell whether a readable scenario shows a leaf of an id. `(unassigned)` is always there, `(all)` in trees."""
         members = self.members(dimension)
         if member == UNASSIGNED or (member == ALL and members.top() is not None):
             return True

@@ -96,6 +96,10 @@ class ArrowBackend:
                 found.setdefault(key, set()).add(places)
         return found
 
+    def blanks(self, domain: str) -> frozenset[str]:
+        """Return the measures of a domain that some row has no amount of."""
+        return frozenset(key for part in self._partitions(domain) for key in part.blanks)
+
     def columns(self, domain: str) -> Mapping[str, set[str]]:
         """Return the columns of each load of a domain. For release 0.3.0, reads them from its files."""
         firsts = {part.load: part for part in reversed(self._partitions(domain))}

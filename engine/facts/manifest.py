@@ -79,6 +79,7 @@ class Partition:
     rollups: tuple[Rollup, ...] = ()
     unassigned: tuple[str, ...] | None = None  # dimensions with rows without a member; None: read the rows to know
     number: int | None = None  # of the part that holds the rows in an engine; no two partitions have the same
+    blanks: tuple[str, ...] = ()  # measures that some row has no amount of
 
     @cached_property
     def dates(self) -> tuple[date, ...]:
@@ -94,7 +95,8 @@ class Partition:
         )
         days, columns = tuple(data["days"]), tuple(data.get("columns", ()))
         unassigned = None if data.get("unassigned") is None else tuple(data["unassigned"])
-        known = {"days": days, "columns": columns, "rollups": rollups, "unassigned": unassigned}
+        blanks = tuple(data.get("blanks", ()))
+        known = {"days": days, "columns": columns, "rollups": rollups, "unassigned": unassigned, "blanks": blanks}
         return cls(**{"id": data["file"], **data, **known})
 
 

@@ -295,6 +295,7 @@ class Stage:
             columns=tuple(rows.columns),
             places={key: domain.measures[key].places for key in measures},
             unassigned=lacking_members(rows, [key for key in domain.dimensions if key in rows.columns]),
+            blanks=tuple(key for key in measures if rows[key].null_count()),
         )
         return self._rolled_up(domain, part, rows)
 

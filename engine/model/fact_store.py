@@ -340,6 +340,9 @@ class Backend(Protocol):
     def places(self, domain: str) -> Mapping[str, set[int]]:
         """Return the decimal places at which the amounts of each measure of a domain are stored."""
 
+    def blanks(self, domain: str) -> frozenset[str]:
+        """Return the measures of a domain that some row has no amount of."""
+
     def columns(self, domain: str) -> Mapping[str, set[str]]:
         """Return the columns of each load of a domain."""
 

@@ -87,6 +87,9 @@ ALL_CODES = CodeSet(frozenset(), complement=True)
 NO_CODES = CodeSet(frozenset())
 
 
+LEAST_AMOUNT, MOST_AMOUNT = -(2**63), 2**63 - 1  # units of the last place that are stored
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class AmountRange:
     """The rows whose amount of a measure lies between two bounds, both included, or all others that have an amount.
@@ -99,6 +102,11 @@ class AmountRange:
     most: int
     complement: bool = False
     written: str = field(default="", compare=False)  # in the file of a metric
+
+    @classmethod
+    def any_of(cls, measure: str) -> "AmountRange":
+        """Return the range of all amounts, which a row without one is not in."""
+        return cls(measure, LEAST_AMOUNT, MOST_AMOUNT)
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class BaseGroup:
             counted = frozenset().union(*(weights.by_leaf[leaf] for weights in self.weights))
             if leaf not in self.keys or 2 * len(counted) < self.leaf_counts[leaf]:
                 codes[leaf] = CodeSet(counted)
-        amounts = self.bases[0].amounts
+        amounts = self.reader.ranges_of(self.bases[0])
         return Cell.of([Conjunction.of(codes, amounts)]) if codes or amounts else EVERYTHING
 
     @cached_property
@@ -219,7 +219,7 @@ def make_base_groups(
     grouped: dict[Hashable, list[int]] = {}
     for position, base in enumerate(bases):
         last_known = (base.stock_group, base.over_time) if base.over_time.rule is TimeRule.LAST_KNOWN else None
-        alike = (frozenset(weights[position][0].by_leaf), base.counted, last_known, base.amounts)
+        alike = (frozenset(weights[position][0].by_leaf), base.counted, last_known, reader.ranges_of(base))
         grouped.setdefault(alike, []).append(position)
     counts = {leaf: reader.leaf_count(leaf) for leaf in domain.dimensions}
     axes_only = frozenset(domain.dimensions).difference(reader.catalogue.leaves_of(domain.key))

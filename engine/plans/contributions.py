@@ -39,7 +39,7 @@ def counted_rows(weighted_term: WeightedTerm, rows: pl.DataFrame) -> Iterator[tu
         pl.col(leaf).is_in(pl.Series(sorted(codes), dtype=rows.schema[leaf], strict=False).implode())
         for leaf, codes in weighted_term.weights.by_leaf.items()
     ]
-    inside += map(in_range, weighted_term.base.amounts)
+    inside += map(in_range, weighted_term.ranges)
     if not weighted_term.base.over_members.counts:
         inside.append(pl.col(weighted_term.base.measure.key).is_not_null())
     spans = (pl.col(DATE).is_between(span.first, span.last) for span in weighted_term.window.spans)

@@ -16,7 +16,7 @@ from engine.model.exact import ONE, Exact
 from engine.model.fact_store import DATE, PERIOD, RowSlice
 from engine.model.formulas import Constant, Formula, Operand, Product, Quotient, Sum
 from engine.model.scenarios import ALL_DAYS, Side, TermSpan
-from engine.model.scope import NOTHING, Cell, CodeSet, Conjunction
+from engine.model.scope import NOTHING, AmountRange, Cell, CodeSet, Conjunction
 from engine.plans.availability import BALANCE_WITHOUT_DATE, why_not_weighed
 from engine.plans.base_groups import base_groups
 from engine.plans.measure import Batch, batches
@@ -127,6 +127,7 @@ class WeightedTerm:
     term: LinearTerm
     window: DateWindow
     weights: BaseWeights
+    ranges: tuple[AmountRange, ...]  # of the amounts of the rows it counts
 
     @property
     def base(self) -> Base:
@@ -137,7 +138,7 @@ class WeightedTerm:
     def cell(self) -> Cell:
         """The leaves it counts."""
         codes = {leaf: CodeSet(frozenset(codes)) for leaf, codes in self.weights.by_leaf.items()}
-        return Cell.of([Conjunction.of(codes, self.base.amounts)])
+        return Cell.of([Conjunction.of(codes, self.ranges)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +195,7 @@ class RowPlan:
                 term,
                 resolver.window(self.domain_read, term.base, self.window),
                 base_weights(term.base, self.reader, self.query.filters, (), factors),
+                self.reader.ranges_of(term.base),
             )
             for term in terms
         )

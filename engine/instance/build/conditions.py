@@ -6,13 +6,12 @@ from fractions import Fraction
 from math import ceil, floor
 
 from engine.model.catalogue import Measure
-from engine.model.scope import AmountRange
+from engine.model.scope import LEAST_AMOUNT, MOST_AMOUNT, AmountRange
 
 NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
 COMPARISON = re.compile(rf"(<=|>=|!=|<|>|=)\s*({NUMBER})")
 RANGE = re.compile(rf"({NUMBER})\s*\.\.\s*({NUMBER})")
 VALID = 'write "< 0", "<= 0", "> 0", ">= 0", "= 0", "!= 0", "100..500", or several joined by and'
-LEAST, MOST = -(2**63), 2**63 - 1  # units of the last place that are stored
 
 
 class ConditionFault(ValueError):
@@ -25,9 +24,9 @@ def parse_condition(texts: Sequence[str], measure: Measure) -> Iterator[AmountRa
         raise ConditionFault("has several values; a condition on amounts is one text")
     for part in texts[0].split(" and "):
         least, most, complement = bounds_of(part.strip(), 10**measure.places)
-        if least > most or least > MOST or most < LEAST:
+        if least > most or least > MOST_AMOUNT or most < LEAST_AMOUNT:
             raise ConditionFault(f"'{part}' holds for no amount of {measure.places} decimal places")
-        yield AmountRange(measure.key, max(least, LEAST), min(most, MOST), complement, part.strip())
+        yield AmountRange(measure.key, max(least, LEAST_AMOUNT), min(most, MOST_AMOUNT), complement, part.strip())
 
 
 def bounds_of(text: str, units: int) -> tuple[int, int, bool]:
@@ -40,10 +39,10 @@ def bounds_of(text: str, units: int) -> tuple[int, int, bool]:
         raise ConditionFault(f"'{text}' is no condition on amounts")
     limit = Fraction(match[2]) * units
     return {
-        "<": (LEAST, ceil(limit) - 1, False),
-        "<=": (LEAST, floor(limit), False),
-        ">": (floor(limit) + 1, MOST, False),
-        ">=": (ceil(limit), MOST, False),
+        "<": (LEAST_AMOUNT, ceil(limit) - 1, False),
+        "<=": (LEAST_AMOUNT, floor(limit), False),
+        ">": (floor(limit) + 1, MOST_AMOUNT, False),
+        ">=": (ceil(limit), MOST_AMOUNT, False),
         "=": (ceil(limit), floor(limit), False),
         "!=": (ceil(limit), floor(limit), True),
     }[match[1]]

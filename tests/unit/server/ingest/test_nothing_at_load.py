@@ -144,6 +144,7 @@ def test_a_row_with_a_blank_in_one_of_its_measures_is_loaded_with_the_others(tmp
           revenue: {measure: amount}
           hours: {measure: hours}
           least: {measure: hours, over_members: min}
+          mean: {measure: hours, over_members: average}
           rows: {over_members: count}
     """
     instance = write_instance(
@@ -159,11 +160,12 @@ def test_a_row_with_a_blank_in_one_of_its_measures_is_loaded_with_the_others(tmp
     assert (done.rows_landed, done.not_loaded) == (3, "1 without a figure")
     books = open_books(instance, state=tmp_path / "state")
     asked: dict[str, Any] = {"scenarios": {"A": "actual"}, "period": "2026-01", "dimensions": ["account"]}
-    assert figures(books.metric("revenue", **asked), "account")[None] == 12
+    assert figures(books.metric("revenue", **asked), "account") == {"1": 12, None: 12}
+    assert figures(books.metric("mean", **asked), "account") == {"1": Decimal("2.5"), "2": 4, None: Decimal("3.25")}
     assert figures(books.metric("least", **asked), "account") == {"1": Decimal("2.5"), "2": 4, None: Decimal("2.5")}
     assert figures(books.metric("rows", **asked), "account") == {"1": 2, "2": 1, None: 3}
-    for metric, total, contributed in (("revenue", 12, [5, 7, 0]), ("hours", Decimal("6.5"), [Decimal("2.5"), 0, 4])):
+    for metric, total, contributed in (("revenue", 12, [5, 7]), ("hours", Decimal("6.5"), [Decimal("2.5"), 4])):
         shown = rows_of(books, period_start="2026-01", filters={"metric": metric})
         assert shown["contribution_total"] == total
         assert [row[-1] for row in shown["rows"]] == contributed
-    assert [row[2:4] for row in shown["rows"]] == [[5, 2.5], [7, None], [None, 4]]
+    assert [row[2:4] for row in shown["rows"]] == [[5, 2.5], [None, 4]]
