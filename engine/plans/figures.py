@@ -254,7 +254,7 @@ class Figures:
     def places(self) -> tuple[Coordinates, ...]:
         """Every place in the order of the breakdown, the total last."""
         plan = self.plan
-        return places(plan.query, plan.axes, len(plan.times), self.members if plan.axes else (), plan.stop)
+        return places(plan.query, plan.axes, plan.times, self.members if plan.axes else (), plan.stop)
 
     @cached_property
     def members(self) -> tuple[Members, ...]:

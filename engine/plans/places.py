@@ -8,7 +8,7 @@ from operator import itemgetter
 from engine.model.stopping import Stop, watched
 from engine.plans.availability import BrokenDown
 from engine.plans.weights import Axis, Members
-from engine.queries.values import Query
+from engine.queries.values import Query, TimeColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,41 +49,47 @@ def ordinals(members: Members, orders: Sequence[Mapping[str, int]]) -> tuple[int
 
 
 def places(
-    query: Query, axes: Sequence[Axis], periods: int, members: Sequence[Members], stop: Stop
+    query: Query, axes: Sequence[Axis], columns: Sequence[TimeColumn], members: Sequence[Members], stop: Stop
 ) -> tuple[Coordinates, ...]:
     """Return every place in the order of the breakdown, the total last; `members` are the combinations with rows.
 
     The periods stand below each combination of the members named before them.
     """
     everyone: Members = (None,) * len(axes)
-    total = Coordinates(everyone, periods, is_total=True)
+    total = Coordinates(everyone, len(columns), is_total=True)
     if not query.breakdown:
         return (total,)
     keys = [dimension.key for dimension in query.breakdown]
     before = keys.index(query.time[0].dimension.key) if query.time else len(keys)
     if query.nests:
-        return (*nested(axes, periods, members, before, stop), total)
-    times = range(periods) if query.time else (periods,)
+        return (*nested(axes, columns, members if axes else (everyone,), before, stop), total)
+    times = range(len(columns)) if query.time else (len(columns),)
     groups = (list(group) for _, group in groupby(members if axes else (everyone,), lambda found: found[:before]))
     ordered = ((found, time) for group in groups for time in times for found in group)
     return (*(Coordinates(found, time, is_total=False) for found, time in watched(ordered, stop)), total)
 
 
 def nested(
-    axes: Sequence[Axis], periods: int, members: Sequence[Members], before: int, stop: Stop
+    axes: Sequence[Axis], columns: Sequence[TimeColumn], members: Sequence[Members], before: int, stop: Stop
 ) -> Iterator[Coordinates]:
     """Yield the places and the sub-totals above them, each before what it holds.
 
-    A path has the positions of the members and, after the first `before`, of the period.
+    A path has the positions of the members and, after the first `before`, of the column of time. A sub-total of two
+    dimensions of time is a column of its own, below which no members stand.
     """
-    orders, times = display_orders(axes), range(periods)
+    orders, depth = display_orders(axes), max((len(column.periods) for column in watched(columns)), default=0)
     paths: set[tuple[int, ...]] = set()
     for known in watched(members, stop):
         at = ordinals(known, orders)
-        whole = [(*at[:before], time, *at[before:]) for time in times] if times and len(at) >= before else [at]
-        paths.update(path[:depth] for path in watched(whole) for depth in range(1, len(path) + 1))
+        whole = [at]
+        if columns and len(at) >= before:
+            whole = [
+                (*at[:before], time, *(at[before:] if len(column.periods) == depth else ()))
+                for time, column in watched(enumerate(columns))
+            ]
+        paths.update(path[:end] for path in watched(whole) for end in range(1, len(path) + 1))
     for path in watched(sorted(paths), stop):
         on_axes = zip(axes, (*path[:before], *path[before + 1 :]), strict=False)
         named = tuple([axis.ids[at] for axis, at in on_axes])
-        time = path[before] if len(path) > before else periods
+        time = path[before] if len(path) > before else len(columns)
         yield Coordinates((*named, *(None,) * (len(axes) - len(named))), time, is_total=False)

@@ -91,15 +91,17 @@ def windows_of(side: Side, query: Query, columns: Sequence[TimeColumn], calendar
 
 def column_window(side: Side, column: TimeColumn, calendar: Calendar) -> DateWindow:
     """Return the window that a side reads for a column."""
-    if whole := column.whole:
-        return shifted_window(side, [PeriodRange(whole, whole)], calendar)
+    if runs := column.runs:
+        return shifted_window(side, runs, calendar)
     label = " and ".join(period.label for period in column.periods)
     return DateWindow(column.spans, label, grains=frozenset(period.grain for period in column.periods))
 
 
 def last_column(columns: Sequence[TimeColumn]) -> int | None:
-    """Return the position of the column with the last days, None if there are none."""
-    return max(watched(range(len(columns))), key=lambda at: columns[at].spans[-1].last, default=None)
+    """Return the position of the column with the last days, a sub-total's aside; None if there are none."""
+    depth = max((len(column.periods) for column in watched(columns)), default=0)
+    whole = [at for at in watched(range(len(columns))) if len(columns[at].periods) == depth]
+    return max(watched(whole), key=lambda at: columns[at].spans[-1].last, default=None)
 
 
 def shifted_window(side: Side, runs: Sequence[PeriodRange], calendar: Calendar) -> DateWindow:

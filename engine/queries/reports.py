@@ -210,17 +210,8 @@ def resolve_breakdown(keys: Sequence[str], reader: Reader, domains: Sequence[Dom
 
 
 def refuse_nothing_to_nest(breakdown: Sequence[Dimension], reader: Reader, domains: Sequence[Domain]) -> None:
-    """Raise BadArguments for sub-totals of fewer than two dimensions, or of two of time; the example names others."""
+    """Raise BadArguments for sub-totals of fewer than two dimensions; the example names others."""
     named = [dimension.key for dimension in breakdown]
-    of_time = [dimension.key for dimension in breakdown if dimension.grain]
-    if len(of_time) > 1:
-        raise BadArguments(
-            f"subtotals adds no row between {' and '.join(of_time)}. Leave subtotals out; a breakdown by one of them "
-            "has the totals over the other.",
-            field="subtotals",
-            got=True,
-            example={"dimensions": of_time[:1]},
-        )
     if len(named) > 1:
         return
     held = frozenset().union(*(domain.dimensions for domain in domains))

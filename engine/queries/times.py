@@ -1,7 +1,7 @@
 """Breakdowns by time: the periods of one axis, or the days that periods of two axes have in common."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import permutations
+from itertools import groupby, permutations
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.families import family_of
@@ -164,8 +164,29 @@ def time_columns(query: Query, calendar: Calendar) -> tuple[TimeColumn, ...]:
     for run in query.selected:
         for periods, days in watched(crossed(query.time, run.span, calendar)):
             spans.setdefault(periods, []).append(days)
-    columns = [TimeColumn(periods, tuple(days)) for periods, days in watched(spans.items())]
-    return tuple(in_order(columns, query.time))
+    columns = in_order([TimeColumn(periods, tuple(days)) for periods, days in watched(spans.items())], query.time)
+    return tuple(with_totals(columns, query.time[0]) if query.nests and len(query.time) > 1 else columns)
+
+
+def with_totals(columns: Iterable[TimeColumn], first: TimeAxis) -> Iterator[TimeColumn]:
+    """Yield columns, and before those of each member of the first axis one with the days of all of them."""
+    for _, group in groupby(columns, lambda column: first.member(column.periods[0])):
+        below = list(group)
+        parts = sorted((known for column in below if (known := column.whole)), key=lambda period: period.first)
+        spans = joined(span for column in watched(below) for span in column.spans)
+        yield TimeColumn(below[0].periods[:1], spans, tuple(parts) if len(parts) == len(below) else ())
+        yield from below
+
+
+def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Return spans that share no day in ascending order, adjacent ones as one."""
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda known: known.first):
+        if found and found[-1].last.toordinal() + 1 == span.first.toordinal():
+            found[-1] = Span(found[-1].first, span.last)
+        else:
+            found.append(span)
+    return tuple(found)
 
 
 def crossed(axes: Sequence[TimeAxis], span: Span, calendar: Calendar) -> Iterator[tuple[tuple[Period, ...], Span]]:

@@ -75,15 +75,21 @@ class TimeAxis:
 
 @dataclass(frozen=True, slots=True)
 class TimeColumn:
-    """The days that one period of each axis of time has in common."""
+    """The days that one period of each axis of time has in common; of a sub-total, those of a period of the first."""
 
     periods: tuple[Period, ...]
     spans: tuple[Span, ...]
+    parts: tuple[Period, ...] = ()  # of a sub-total: the periods that its columns are, if each is one
 
     @property
     def whole(self) -> Period | None:
         """The period with exactly these days, None if two calendars cut each other."""
         return next((period for period in self.periods if self.spans == (period.span,)), None)
+
+    @property
+    def runs(self) -> Sequence[PeriodRange]:
+        """The periods that it is made of, none if two calendars cut each other."""
+        return [PeriodRange(period, period) for period in ((self.whole,) if self.whole else self.parts)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

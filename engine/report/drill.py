@@ -77,9 +77,9 @@ def period_drill(readings: Sequence[ColumnRead], plan: FigurePlan) -> Drill:
 
 
 def column_period(column: TimeColumn) -> dict[str, str]:
-    """Return the range of a column of time: its period, else its days."""
-    if whole := column.whole:
-        return {"period_start": whole.code, "period_end": whole.code}
+    """Return the range of a column of time: its period or periods, else its days."""
+    if runs := column.runs:
+        return {"period_start": runs[0].start.code, "period_end": runs[-1].end.code}
     first, last = column.spans[0].first, column.spans[-1].last
     return {"period_start": first.isoformat(), "period_end": last.isoformat()}
 
@@ -118,6 +118,8 @@ def place_drill(members: Sequence[ReportMember], plan: FigurePlan, time: int) ->
         period = column_period(plan.times[time])
         if whole := plan.times[time].whole:
             filters |= dict.fromkeys(plan.query.by_time, whole.code)
+        elif (parts := plan.times[time].parts) and len(plan.times[time].spans) > 1:
+            filters[parts[0].grain.value] = [period.code for period in parts]
     for member in members:
         if member.dimension not in axes:
             filters[member.dimension] = filter_json(selection_of_member(member, plan))

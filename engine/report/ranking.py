@@ -101,9 +101,11 @@ def members_of(place: Coordinates, plan: FigurePlan, labelled: LabelledMembers) 
     for dimension in plan.query.breakdown:
         member = by_axis.get(dimension.key)
         if dimension.grain and place.time < len(plan.times):
-            at = next(at for at, axis in enumerate(plan.query.time) if axis.dimension is dimension)
-            axis, period = plan.query.time[at], plan.times[place.time].periods[at]
-            members.append(ReportMember(dimension.key, axis.member(period), axis.label(period)))
+            for axis, period in zip(
+                plan.query.time, plan.times[place.time].periods, strict=False
+            ):  # one in a sub-total
+                if axis.dimension is dimension:
+                    members.append(ReportMember(dimension.key, axis.member(period), axis.label(period)))
         elif member is not None:
             members.append(labelled[dimension.key, member])
     return tuple(members)

@@ -122,7 +122,8 @@ def test_t78_a_balance_and_a_count_of_the_days_that_two_calendars_share(retail: 
 def test_t78_t79_the_rows_behind_each_cell_make_it(
     retail: Door, dimensions: list[str], period: str | tuple[str, str], scenario: str
 ) -> None:
-    report = retail.metric("revenue", scenarios={"X": scenario}, period=period, dimensions=dimensions)
+    asked: dict[str, Any] = {"scenarios": {"X": scenario}, "period": period, "dimensions": dimensions}
+    report = retail.metric("revenue", **asked, subtotals=True)
     assert len(report.places) > 4
     for cell in behind(report):
         ((_, _, call),) = cell.calls
@@ -168,11 +169,31 @@ def test_t79_dimensions_of_time_that_do_not_go_together(
     assert refused.value.example == {"dimensions": example}
 
 
-def test_t79_two_dimensions_of_time_have_no_row_between_them(retail: Door) -> None:
-    asked = {"scenarios": A, "period": TWO_YEARS, "dimensions": ["year", "month_of_year"]}
-    with pytest.raises(BadArguments, match="a breakdown by one of them has the totals over the other") as refused:
-        retail.metric("revenue", **asked, subtotals=True)
-    assert refused.value.example == {"dimensions": ["year"]}
+def test_t79_sub_totals_are_those_over_either_dimension(retail: Door) -> None:
+    years = by(retail, "year", "month_of_year", period=TWO_YEARS, subtotals=True)
+    assert list(years)[:3] == [("2025", None), ("2025", "02"), ("2025", "03")]
+    assert years["2025", None] == total("2025-02-01", "2026-01-31")
+    assert years["2026", None] == total("2026-02-01", "2027-01-31")
+    assert len(years) == 2 * 13 + 1
+    months = by(retail, "month_of_year", "year", period=TWO_YEARS, subtotals=True)
+    assert list(months)[:4] == [("02", None), ("02", "2025"), ("02", "2026"), ("03", None)]
+    assert months["02", None] == total("2025-02-01", "2025-02-28") + total("2026-02-01", "2026-02-28")
+    assert sum(value or 0 for key, value in months.items() if key and key[1] is None) == months[None] == years[None]
+
+
+def test_t79_a_sub_total_of_a_cut_year_shifts_as_its_months_and_is_a_balance_at_its_close(retail: Door) -> None:
+    period = ("2025-12", "2026-03")  # the fiscal year 2025 ends with January 2026
+    asked: dict[str, Any] = {"period": period, "dimensions": ["year", "month_of_year"], "subtotals": True}
+    before = figures(retail.metric("revenue", scenarios={"PY": "actual@py"}, **asked), *asked["dimensions"])
+    assert before["2025", None] == total("2024-12-01", "2025-01-31")
+    closing = figures(retail.metric("balance", scenarios=A, **asked), *asked["dimensions"])
+    assert closing["2025", None] == closing["2025", "01"] != closing["2025", "12"]
+
+
+def test_t78_sub_totals_of_two_calendars_are_whole_periods(retail: Door) -> None:
+    found = by(retail, "trading_period", "month", period="TY2026-Q1", subtotals=True)
+    assert found["TY2026-P03", None] == total("2026-03-29", "2026-05-02")
+    assert found["TY2026-P03", "2026-04"] == total("2026-04-01", "2026-04-30")
 
 
 def test_t79_years_by_month_of_year(retail: Door) -> None:

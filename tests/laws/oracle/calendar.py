@@ -254,6 +254,8 @@ def periods_before(asked: Range, count: int, grain: str, fiscal: Fiscal) -> Rang
     if grain in MONTHS:
         months = count * MONTHS[grain]
         return Range(*(OraclePeriod(MONTH, month_start(month_of(day) - months)) for day in (first, last)))
+    if grain == TYEAR:  # a window of one of its quarters stays that quarter
+        return Range(years_before(asked.start, count, start=True), years_before(asked.end, count, start=False))
     if grain in OF_TRADING:
         return Range(*(later(period_of(day, grain, fiscal), -count) for day in (first, last)))
     days = timedelta(days=count * (7 if grain == WEEK else 1))

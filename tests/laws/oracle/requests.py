@@ -145,26 +145,33 @@ def cells(books: OracleBooks, request: OracleRequest) -> Iterator[OracleCell]:
     for depth in range(1 if request.subtotals else len(request.dimensions), len(request.dimensions) + 1):
         keys = [key for key in request.by_member if key in request.dimensions[:depth]]
         members = [shown(books, key, request.filters.get(key, ())) for key in keys]
-        columns = list(time_columns(books, request)) if len(keys) < depth else [((), None)]
+        columns = list(time_columns(books, request, depth - len(keys))) if len(keys) < depth else [((), None)]
         for combination, (codes, column) in product(product(*members), columns) if depth else ():
             yield cell(request, dict(zip(keys, combination, strict=True)), column, codes)
     yield cell(request, None, None, ())
 
 
-def time_columns(books: OracleBooks, request: OracleRequest) -> Iterator[tuple[tuple[str, ...], Range | None]]:
-    """Yield the codes and the range of each column of time; the days that two calendars cut are a range of days."""
-    each = [list(periods(request.asked, grain, books.fiscal)) for grain in request.times]
+def time_columns(
+    books: OracleBooks, request: OracleRequest, count: int | None = None
+) -> Iterator[tuple[tuple[str, ...], Range | None]]:
+    """Yield the codes and the range of each column of time: of all dimensions, or of the first ones in a sub-total.
+
+    The days that two calendars cut are a range of days, those of a period that the range cuts one of finer periods.
+    """
+    each = [list(periods(request.asked, grain, books.fiscal)) for grain in request.times[:count]]
     for found in product(*each):
         spans = (request.asked.days, *(period.days for period in found))
         first, last = max(span.first for span in spans), min(span.last for span in spans)
         codes = tuple(period.code(books.fiscal) for period in found)
+        finer = Range(*(period_of(day, request.time or DATE, books.fiscal) for day in (first, last)))
         whole = next((period for period in found if period.days == Days(first, last)), None)
         if not found:
             yield (), None
         elif whole:
             yield codes, Range(whole, whole)
         elif first <= last:
-            yield codes, Range(OraclePeriod(DATE, first), OraclePeriod(DATE, last))
+            days = Range(OraclePeriod(DATE, first), OraclePeriod(DATE, last))
+            yield codes, finer if len(found) < len(request.times) and finer.days == days.days else days
 
 
 def cell(
@@ -285,6 +292,6 @@ def requests(
         asked=asked,
         filters=draw(cuts_of(books, domain or GL, 2)) if draw(st.booleans()) else {},
         dimensions=dimensions,
-        subtotals=len(dimensions) > 1 and len(grains_of(dimensions, asked)) < 2 and draw(st.booleans()),
+        subtotals=len(dimensions) > 1 and draw(st.booleans()),
         excluded=draw(cuts_of(books, domain or GL, 1)) if draw(st.integers(0, 3)) == 1 else {},
     )
