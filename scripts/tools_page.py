@@ -109,8 +109,8 @@ What the service understands and says beyond its specification. All of it is opt
   PNG, at most 1,200 pixels wide and 500 kB long. Its Vega-Lite specification stands in `_meta` (`tieout/details`) then.
   What cannot be drawn says so in the note `not_drawn`.
 - **Two dimensions of time.** `dimensions: ["year", "month_of_year"]` or `["trading_period", "month"]`: name them one
-  after the other, and no more than two. A cell has the days of both periods. Where two calendars cut each other's
-  periods, a shifted scenario is refused.
+  after the other, and no more than two. A cell has the days of both periods; `subtotals` adds the totals of the first.
+  Where two calendars cut each other's periods, a shifted scenario is refused.
 - **Months and days.** `month` breaks a range of any grain down by months, or by the periods of the calendar table;
   `period` keeps the grain of the range. `day` is understood as `date`.
 - **Repairs.** `valid` and `did_you_mean` of a refusal hold values for `field`, in the form in which the call takes
