@@ -13,11 +13,12 @@ from engine.facts.manifest import Manifest
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactStore, Versions
 from engine.model.warehouses import FactsPlacement, WarehouseKind
+from server.base.interfaces import StoreDown
 from server.warehouses.clickhouse import ClickHouseWarehouse
 from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.facts import facts_in
 from server.warehouses.postgresql import PostgresWarehouse
-from server.warehouses.warehouse import StatementRefused, Warehouse, WarehouseDown
+from server.warehouses.warehouse import StatementRefused, Warehouse
 
 ADAPTERS: Final[Mapping[WarehouseKind, Callable[..., Warehouse]]] = {
     WarehouseKind.CLICKHOUSE: ClickHouseWarehouse,
@@ -26,13 +27,17 @@ ADAPTERS: Final[Mapping[WarehouseKind, Callable[..., Warehouse]]] = {
 }
 
 
+class WarehouseUnnamed(StoreDown):
+    """The environment has no address of the engine, so that no process of this server can reach it."""
+
+
 def open_warehouse(
     placement: FactsPlacement, environment: Mapping[str, str] = os.environ, *, writes: bool = False
 ) -> Warehouse:
     """Return the engine with the login of readers, or of loads if it `writes`.
 
-    It connects when it is used. Raises WarehouseDown if the environment has no address of it, and StatementRefused if
-    this release has no adapter for it.
+    It connects when it is used. Raises WarehouseUnnamed if the environment has no address of it, and StatementRefused
+    if this release has no adapter for it.
     """
     adapter = ADAPTERS.get(placement.kind)
     if adapter is None:
@@ -41,7 +46,7 @@ def open_warehouse(
     variable = placement.loader if writes else placement.reader
     address = environment.get(variable, "").strip()
     if not address:
-        raise WarehouseDown(f"the environment variable {variable}, which `facts` of instance.yaml names, is not set")
+        raise WarehouseUnnamed(f"the environment variable {variable}, which `facts` of instance.yaml names, is not set")
     shards = {"cluster": placement.cluster} if placement.kind is WarehouseKind.CLICKHOUSE else {}
     try:
         return adapter(address, placement.seconds, placement.sessions, writes=writes, **shards)

@@ -27,7 +27,7 @@ from tests.support.books import ROOT, load_feeds
 from tests.support.feeding import ONCE_A_YEAR, running
 from tests.support.forking import tieout
 from tests.support.postgres import schema_of
-from tests.support.serving import wait_for
+from tests.support.serving import server_environment, wait_for
 from tests.support.small import write_instance
 
 ROWS = "date scenario account amount\n2021-01-05 actual A 10\n2021-02-05 actual B 32\n2021-02-09 budget A 5\n"
@@ -181,6 +181,22 @@ def test_check_says_in_a_line_each_what_the_engine_lacks_and_who_may_write(manag
         database.execute("drop table tieout_facts_gl")
         (missing,) = check_lines(managed)
     assert missing.startswith("table tieout_facts_gl is missing, or the user who reads may not SELECT from it")
+
+
+def test_no_server_starts_without_the_address_of_its_engine_or_with_a_reader_who_may_write(
+    managed: ManagedBooks, owner: str
+) -> None:
+    managed.place("postgresql")
+    grant(owner)
+    load_feeds(managed.folder, managed.state)
+    for address, words in (
+        ("", "the environment variable FACTS_URL, which `facts` of instance.yaml names, is not set"),
+        (managed.loader, "the user who reads is a user who may write (1 tables of facts): give it a user that has"),
+    ):
+        refused = tieout("serve", **server_environment(managed.folder, managed.state, FACTS_URL=address))
+        assert refused.returncode == 1
+        assert words in refused.stderr
+        assert "Traceback" not in refused.stderr
 
 
 def test_a_load_reads_nothing_while_its_engine_is_away(managed: ManagedBooks, monkeypatch: pytest.MonkeyPatch) -> None:
