@@ -212,9 +212,6 @@ class ClickHouseWarehouse(Warehouse):
         killing.start()
         killing.join(CANCELLING)
 
-    def _keep_set(self, name: str, columns: Sequence[Sequence[int]]) -> None:
-        """Keep nothing: a list travels with each statement that names it."""
-
     @contextmanager
     def _refusals(self) -> Iterator[None]:
         try:

@@ -27,7 +27,7 @@ class ColumnKind(Enum):
 
 @dataclass(slots=True)
 class Bindings:
-    """What stands beside the text of a statement: its parameters, and tables of integers that must exist before."""
+    """What stands beside the text of a statement: its parameters, and tables of integers that travel with it."""
 
     parameter: str = "?"
     parameters: list[Any] = field(default_factory=list)

@@ -44,7 +44,7 @@ class OtherFailed(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SqlStatement:
-    """A statement: its text, its bound parameters in order, and tables of integers that must exist before."""
+    """A statement: its text, its bound parameters in order, and tables of integers that travel with it."""
 
     text: str
     parameters: Sequence[Any] = ()
@@ -65,7 +65,6 @@ class Warehouse(ABC):
         self._pool = SessionPool(self._open, self._close, sessions, keeps=keeps_sessions)
         self._threads = ThreadPoolExecutor(sessions, thread_name_prefix="warehouse")
         self._breaker = CircuitBreaker(failure=WarehouseDown, latest=LATEST)
-        self._sets: set[str] = set()
 
     # Reading.
 
@@ -81,10 +80,6 @@ class Warehouse(ABC):
             test.join(GLANCE)
         with self._breaker.watched(trying=False):
             watch = self._watch(stop)
-            for name, columns in statement.sets.items():
-                if name not in self._sets:
-                    self._keep_set(name, columns)
-                    self._sets.add(name)
             self.sent += 1
             rows: pa.Table = self._pool.use(lambda session: self._run(session, statement, watch), watch)
             self.fetched += rows.nbytes
@@ -224,13 +219,6 @@ class Warehouse(ABC):
         What `watch` raises ends the statement on the engine, and is raised. The session is closed afterwards, as it is
         after any failure. Raises WarehouseDown and StatementRefused.
         """
-
-    def _keep_set(self, name: str, columns: Sequence[Sequence[int]]) -> None:
-        """Create an immutable table of columns tieout_c0, tieout_c1, … of integers, unless it exists whole.
-
-        Only engines need it whose dialect keeps lists as tables.
-        """
-        raise StatementRefused(f"{self.engine} keeps no tables of codes ({name}: {len(columns[0])} rows)")
 
 
 class SessionPool:
