@@ -88,7 +88,7 @@ class Keeper:
     def start(self) -> None:
         """Start to keep the server, in a thread."""
         with self._starting:
-            if self._thread is None and self._keeps:
+            if self._thread is None and self._keeps and not self._stop.is_set():
                 self._thread = Thread(target=self._keep, name=f"keeper of {self._program.name}", daemon=True)
                 self._thread.start()
 
@@ -113,8 +113,9 @@ class Keeper:
     def close(self) -> None:
         """Stop the server if this process keeps it; return when it is gone."""
         self._stop.set()
-        if self._thread is None:
-            return
+        with self._starting:  # another thread may be starting it
+            if self._thread is None:
+                return
         self._thread.join(STOPPING if self._signal(self._program.ending) else None)
         if self._thread.is_alive():
             self._signal(Signals.SIGKILL)

@@ -6,12 +6,16 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from threading import Event, Thread
+from threading import enumerate as enumerate_threads
+from time import sleep
 
 import psycopg
 import pytest
 
 from server.base.interfaces import StoreDown
 from server.base.settings import Settings
+from server.run.embedded import keeper as keeper_module
 from server.run.embedded.binaries import known_binaries
 from server.run.embedded.keeper import Keeper
 from server.run.embedded.platform import Platform, platform
@@ -212,6 +216,28 @@ def test_every_postgresql_that_is_found_can_be_embedded(tmp_path: Path) -> None:
             keeper.wait(30)
             with closing(psycopg.connect(program.uri)) as connection:
                 assert connection.info.server_version // 10000 == binaries.major
+
+
+def test_a_keeper_that_is_closed_while_another_thread_starts_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = Event()
+
+    class LateThread(Thread):
+        def start(self) -> None:
+            begun.set()
+            sleep(0.2)  # so that `close` comes first
+            super().start()
+
+    monkeypatch.setattr(keeper_module, "Thread", LateThread)
+    keeper = Keeper(EmbeddedPostgres(lambda: next(iter(known_binaries())), tmp_path / "state"))
+    starting = Thread(target=keeper.start)
+    starting.start()
+    assert begun.wait(30)
+    keeper.close()
+    starting.join()
+    keeper.start()
+    assert not [thread for thread in enumerate_threads() if thread.name == "keeper of PostgreSQL"]
 
 
 def test_root_where_no_user_namespace_can_be_made_is_told_what_to_do(state: Path) -> None:
