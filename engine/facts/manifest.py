@@ -190,9 +190,13 @@ class Pin:
 def current_version(root: Path) -> int:
     """Return the number of the current version, 0 before the first is published."""
     try:
-        return int((root / CURRENT).read_text(encoding="ascii"))
+        descriptor = os.open(root / CURRENT, os.O_RDONLY)  # each call asks: a third of the time of a file object
     except FileNotFoundError:
         return 0
+    try:
+        return int(os.read(descriptor, 20))
+    finally:
+        os.close(descriptor)
 
 
 def manifest_file(root: Path, version: int) -> Path:

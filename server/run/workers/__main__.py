@@ -8,6 +8,6 @@ gc.disable()  # collections take a third of the processor time of the imports, a
 from server.run.workers.worker import main  # noqa: E402 - after collections are off
 
 gc.freeze()  # later collections pass over what is imported, which stays
-gc.set_threshold(700, 10, 100)  # memos live long: full collections find little in them and pass over them all
+gc.set_threshold(10_000, 20, 100)  # a call makes thousands of objects and no cycles; what memos hold stays
 gc.enable()
 main(*map(int, sys.argv[1:]))
