@@ -1,8 +1,9 @@
 """Report data: values that stand without the books they were read from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from engine.model.calendar.periods import PeriodRange
@@ -92,6 +93,11 @@ class ReportLine(TextKeeper):
     into_parent: Exact | None  # weight of the line in the line above it
     repeats_over: tuple[str, ...]  # breakdown dimensions over which its aggregate repeats
     drill: Drill | None
+
+    @cached_property
+    def heads(self) -> dict[Hashable, Any]:
+        """What answers say of the line, by the little else that decides on it."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

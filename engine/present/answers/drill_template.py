@@ -6,7 +6,7 @@ column or scenario, of the row and of the metric; later parts win.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -60,6 +60,11 @@ class DrillTemplate:
     def of_place(self, place: MemberTuple) -> Json:
         """Return the fields of a row of members: the part in which its drill differs."""
         return drill_field(differing(joined(self._fixed, place.drill), self._filled(place)))
+
+    @cached_property
+    def of_lines(self) -> Hashable:
+        """What decides on the fields of a line besides the line."""
+        return bool(self._calls) and (self._source, self._metric)
 
     @property
     def _is_statement(self) -> bool:
@@ -150,17 +155,15 @@ def most_common(names: Iterable[str], default: str = "") -> str:
 
 def filled(part: Drill, values: Mapping[str, str]) -> Drill:
     """Return a part with its placeholders filled; those without a value are left out."""
-
-    def known(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        for key, text in parts.items():
-            if isinstance(text, Mapping):
-                yield key, dict(known(text))
-            elif not isinstance(text, str) or not text.startswith(("{row.", "{column.")):
-                yield key, text
-            elif text in values:
-                yield key, values[text]
-
-    return dict(known(part))
+    found: dict[str, Any] = {}
+    for key, text in part.items():
+        if isinstance(text, Mapping):
+            found[key] = filled(text, values)
+        elif not isinstance(text, str) or not text.startswith(("{row.", "{column.")):
+            found[key] = text
+        elif text in values:
+            found[key] = values[text]
+    return found
 
 
 def sides_json(sides: Sequence[Drill]) -> list[Json]:

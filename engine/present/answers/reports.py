@@ -209,9 +209,16 @@ class AnswerParts:
         for down in sheet.down:
             line = self.report.lines[down.line or 0]
             values = {} if line.type is None else values_json(sheet, down)
-            known = line_json(self.report, line, before if line.level else Favourable.UP)
-            yield {**known, **self.drills.of_line(line), **values}
+            yield {**self._head(line, before if line.level else Favourable.UP), **values}
             before = line.favourable
+
+    def _head(self, line: ReportLine, favourable: Favourable) -> Json:
+        """Return a line of a statement without its values, as the line keeps it for the next report."""
+        key = (self.report.money, favourable, self.drills.of_lines)
+        head: Json | None = line.heads.get(key)
+        if head is None:
+            head = line.heads[key] = {**line_json(self.report, line, favourable), **self.drills.of_line(line)}
+        return head
 
     @cached_property
     def _places(self) -> dict[LayoutRow, Json]:
