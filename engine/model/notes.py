@@ -245,6 +245,8 @@ def by_code(notes: Iterable[Note]) -> dict[str, list[Note]]:
 
 def joined(notes: Sequence[Note]) -> list[Note]:
     """Join notes of one code that differ in one name only."""
+    if len(notes) == 1:
+        return list(notes)
     for key in dict.fromkeys(key for note in watched(notes) for key, _ in note.about):
         alike: dict[tuple[tuple[str, Name], ...], list[Name]] = {}
         places: dict[tuple[tuple[str, Name], ...], tuple[str, ...]] = {}
