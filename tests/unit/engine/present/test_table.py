@@ -105,6 +105,28 @@ def test_a_table_is_the_answer_with_a_text_beside_each_figure(books: Door, name:
     held(f"financial-table/{name}", dated({"block": block, "result": short, "calls": behind}))
 
 
+def test_what_lines_keep_for_the_next_report_changes_no_answer(tmp_path: Path) -> None:
+    small = small_books(
+        tmp_path,
+        facts={"gl": "date scenario amount\n2021-01-05 actual 5000\n2021-01-06 actual 7000"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {}
+            measures: {amount: {places: 2}}
+            metrics: {revenue: {measure: amount}, mean: {measure: amount, over_members: average}}
+            """
+        },
+        statements={"pnl": "  - {metric: revenue}\n  - {metric: mean}\n"},
+    )
+
+    def units(scale: int) -> list[str | None]:
+        report = small.statement("pnl", scenarios={"A": "actual"}, period="2021-01", scale=scale)
+        return [row.get("unit") for row in reports.answer(report, UNCUT)["rows"]]
+
+    assert [units(scale) for scale in (0, 3, 0)] == [[None, None], [None, "USD"], [None, None]]
+
+
 def test_what_is_missing_zero_and_not_to_be_computed_is_told_apart(tmp_path: Path) -> None:
     report = small_books(
         tmp_path,
