@@ -18,6 +18,7 @@ from benches import (
     sandbox,
     search,
     soak,
+    stages,
     statement,
     stdio,
     tokens,
@@ -29,6 +30,7 @@ from benches import (
 
 BENCHES = {
     "statement": statement.main,
+    "stages": stages.main,
     "explain": explain.main,
     "load": load.main,
     "search": search.main,
