@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from opentelemetry.trace import get_current_span, set_tracer_provider
-from structlog.contextvars import get_contextvars
 
 from server.base.settings import BadSetting
+from server.telemetry.logs import FIELDS
 from server.telemetry.metrics import CallMetrics
 
 # Traces: spans are exported to an OpenTelemetry collector if the standard variables name one. The MCP SDK creates a
@@ -86,6 +86,7 @@ class Telemetry:
 
     def __init__(self, metrics: CallMetrics) -> None:
         self._metrics = metrics
+        self._memo_bytes = -1
 
     def expect(self, tools: Iterable[str]) -> None:
         """Take note of the tools there are, so that a counter is seen to rise at the first fault of one."""
@@ -103,7 +104,9 @@ class Telemetry:
 
     def memo_bytes(self, size: int) -> None:
         """Take note of how many bytes the memos of the books take."""
-        self._metrics.memo_bytes.set(size)
+        if size != self._memo_bytes:
+            self._memo_bytes = size
+            self._metrics.memo_bytes.set(size)
 
     def counts_alone(self, *, alone: bool) -> None:
         """Take note of whether this process counts calls by itself."""
@@ -155,7 +158,7 @@ class CallRecord:
         span = get_current_span()
         if span.is_recording():
             told = {name: value for name, value in self._fields.items() if value is not None and name != "subject"}
-            span.set_attributes({f"tieout.{name}": value for name, value in (told | get_contextvars()).items()})
+            span.set_attributes({f"tieout.{name}": value for name, value in {**told, **FIELDS.get()}.items()})
 
     def _outcome(self, kind: type[BaseException] | None) -> str:
         if kind is not None:

@@ -4,15 +4,15 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from secrets import token_hex
+from types import MappingProxyType
 from typing import Any, TextIO
-
-from structlog.contextvars import bound_contextvars as bound
-from structlog.contextvars import merge_contextvars
-from structlog.processors import TimeStamper, format_exc_info
-from structlog.stdlib import ExtraAdder, ProcessorFormatter, add_log_level, add_logger_name
 
 from server.base.credentials import MARK, redact, redact_value, secrets_pattern
 
@@ -22,7 +22,6 @@ from server.base.credentials import MARK, redact, redact_value, secrets_pattern
 
 LONGEST = 8000  # characters of one value: more would make container runtimes split the line
 SCANNED = 8 * LONGEST  # of these characters secrets are looked for; the rest is not said anyway
-OURS = ("timestamp", "level", "logger")  # fields that this room makes
 NEVER_SAID = re.compile(r"(authorization|cookie|signature|dsn|dev_key)$", re.IGNORECASE)
 LINK = "/api/artifacts/"
 WEB = (
@@ -39,10 +38,6 @@ class LogRedactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets = tuple(sorted(filter(str.strip, secrets)))
         self._known = secrets_pattern(self._secrets)
-
-    def __call__(self, _: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        """Return an event without secrets, as a structlog processor."""
-        return {name: value if name in OURS else self.field(name, value) for name, value in event.items()}
 
     def field(self, name: str, value: object) -> object:
         """Return a field's value, or that it is not said."""
@@ -98,38 +93,66 @@ def log_forbidden_script(subject: str, tool: str, what: str) -> None:
     log.warning("a script tried what none may", extra={"subject": subject, "tool": tool, "what": what})
 
 
-# Rendering: modules log with the standard library, with fields in `extra`; this turns events into lines, as text or
-# JSON. `bound` adds fields to every line that is written while its block runs, also in threads that it starts work in.
+# Rendering: modules log with the standard library, with fields in `extra`; a formatter turns records into lines, as
+# text or JSON. `bound` adds fields to every line that is written while its block runs, also in threads that it starts
+# work in.
 
-
-__all__ = ["bound", "log_to"]
 
 QUIET = {"mcp": logging.WARNING, "httpx2": logging.WARNING}  # they tell of every request
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/@+%(),")
-Event = MutableMapping[str, Any]
+NUMBERS = (int, float)
+FIELDS: ContextVar[Mapping[str, Any]] = ContextVar("fields of log lines", default=MappingProxyType({}))
+NO_FIELDS = logging.makeLogRecord({}).__dict__.keys() | {
+    "color_message",  # what uvicorn adds for terminals
+    "taskName",  # of Python 3.12
+}
+
+
+@contextmanager
+def bound(**fields: str) -> Iterator[None]:
+    """Add fields to the lines of a block."""
+    before = FIELDS.set({**FIELDS.get(), **fields})
+    try:
+        yield
+    finally:
+        FIELDS.reset(before)
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """What a line says: when, how grave, where, what, and its fields that have a value."""
+
+    timestamp: str
+    level: str
+    logger: str
+    event: object
+    fields: Mapping[str, Any]
+
+
+class LineFormatter(logging.Formatter):
+    """Turns records into lines without secrets."""
+
+    def __init__(self, redactor: LogRedactor, render: Callable[[LogEvent], str]) -> None:
+        super().__init__()
+        self._redactor = redactor
+        self._render = render
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as a line."""
+        fields = {**FIELDS.get()}
+        fields |= {name: value for name, value in record.__dict__.items() if name not in NO_FIELDS}
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        told = {name: self._redactor.field(name, value) for name, value in fields.items() if value is not None}
+        at = datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z")
+        what = self._redactor.value(record.getMessage())
+        return self._render(LogEvent(at, record.levelname.lower(), record.name, what, told))
 
 
 def log_to(stream: TextIO, log_format: str, secrets: Collection[str] = ()) -> None:
     """Write everything logged from now on to a stream, as text or as json, without these and other secrets."""
     lines = logging.StreamHandler(stream)
-    lines.setFormatter(
-        ProcessorFormatter(
-            foreign_pre_chain=[
-                merge_contextvars,
-                add_log_level,
-                add_logger_name,
-                ExtraAdder(),
-                TimeStamper(fmt="iso", utc=True),
-            ],
-            processors=[
-                ProcessorFormatter.remove_processors_meta,
-                format_exc_info,
-                without_colour,
-                LogRedactor(secrets),
-                as_json if log_format == "json" else as_text,
-            ],
-        )
-    )
+    lines.setFormatter(LineFormatter(LogRedactor(secrets), as_json if log_format == "json" else as_text))
     logging.basicConfig(level=logging.INFO, handlers=[lines], force=True)
     for name, level in QUIET.items():
         logging.getLogger(name).setLevel(level)
@@ -143,30 +166,24 @@ def log_thread_failure(failed: threading.ExceptHookArgs) -> None:
     logging.getLogger("tieout").error("thread %s failed", name, exc_info=failed.exc_value)
 
 
-def without_colour(_: object, __: str, event: Event) -> Event:
-    """Drop what uvicorn adds for terminals."""
-    event.pop("color_message", None)
-    return event
+def as_json(event: LogEvent) -> str:
+    """Return an event as one JSON object."""
+    first = {"timestamp": event.timestamp, "level": event.level, "logger": event.logger, "event": event.event}
+    return json.dumps({**first, **event.fields})
 
 
-def as_json(_: object, __: str, event: Event) -> str:
-    """Return an event as one JSON object: when, how grave, where, what, and its fields."""
-    first = {name: event.pop(name) for name in ("timestamp", "level", "logger", "event")}
-    return json.dumps(first | {name: value for name, value in event.items() if value is not None})
-
-
-def as_text(_: object, __: str, event: Event) -> str:
-    """Return an event as a line for people: when, how grave, where, what, and its fields."""
-    when, level, logger = event.pop("timestamp"), event.pop("level"), event.pop("logger")
-    what = printable(str(event.pop("event")))
-    fields = "".join(f" {name}={shown(value)}" for name, value in event.items() if value is not None)
-    return f"{when} {level:<7} {logger} {what}{fields}"
+def as_text(event: LogEvent) -> str:
+    """Return an event as a line for people."""
+    fields = "".join(f" {name}={shown(value)}" for name, value in event.fields.items())
+    return f"{event.timestamp} {event.level:<7} {event.logger} {printable(str(event.event))}{fields}"
 
 
 def shown(value: object) -> str:
     """Return a field's value, quoted where it would not be told from what follows."""
     if isinstance(value, list):
         return f"[{' '.join(shown(held) for held in value)}]"
+    if type(value) in NUMBERS:
+        return repr(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if text and PLAIN.issuperset(text):
         return text
