@@ -1,7 +1,7 @@
 """What every HTTP listener refuses first: requests that can be read in two ways, and requests to another host."""
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -19,7 +19,23 @@ MISDIRECTED = 421
 
 
 class StrictConnection(h11.Connection):
-    """Parses HTTP/1 and refuses what two servers on the way may frame differently (RFC 9112, section 6.1)."""
+    """Parses HTTP/1 and refuses what two servers on the way may frame differently (RFC 9112, section 6.1).
+
+    The head of a response of known length leaves with the first bytes of its body: each write wakes the client.
+    """
+
+    _head: Sequence[bytes] = ()
+
+    def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
+        """Return what to write for an event, None if the connection closes."""
+        parts = super().send_with_data_passthrough(event)
+        if isinstance(event, h11.Response) and any(name == LENGTH for name, _ in event.headers):
+            self._head = parts or ()
+            return []
+        if parts is None or not self._head:
+            return parts
+        head, self._head = self._head, ()
+        return [*head, *parts]
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """Return the next event. Raises RemoteProtocolError, which uvicorn answers with 400 before it closes."""

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import h11
 import httpx2
 import pytest
 
 from server.base.settings import Settings
 from server.base.sockets import listen_to_operators
 from server.ops.readiness import Readiness, serve_operators
-from server.ops.strict_http import is_private_name
+from server.ops.strict_http import StrictConnection, is_private_name
 from server.telemetry.metrics import Metrics
 from server.tools.toolbox import TOOLS
 from tests.support.serving import DEADLINE, free_port
@@ -85,6 +86,19 @@ def test_what_can_be_read_in_two_ways_is_refused_and_the_connection_closed(
 )
 def test_what_can_be_read_in_one_way_is_answered(url: str, first: str, headers: tuple[str, ...], sent: str) -> None:
     assert b"HTTP/1.1 200 OK" in answer_to(url, first, "Content-Type: application/json", *headers, sent=sent)
+
+
+@pytest.mark.parametrize(("headers", "is_held"), [([("Content-Length", "4")], True), ([], False)])
+def test_a_head_waits_for_its_body_where_the_length_is_known(headers: list[tuple[str, str]], is_held: bool) -> None:
+    conn = StrictConnection(h11.SERVER)
+    conn.receive_data(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert isinstance(conn.next_event(), h11.Request)
+    head = conn.send(h11.Response(status_code=200, headers=headers))
+    body = conn.send(h11.Data(data=b"done"))
+    assert head.startswith(b"HTTP/1.1 200") is not is_held
+    assert body.startswith(b"HTTP/1.1 200") is is_held
+    assert b"done" in body
+    assert b"HTTP/1.1" not in conn.send(h11.EndOfMessage())
 
 
 @pytest.mark.parametrize("path", ["/", "/mcp", "/mcp/", "/health/", "/charts.json", "/nowhere"])
