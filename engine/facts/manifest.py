@@ -51,6 +51,7 @@ class Load:
     rows_read: int = 0
     rows_rejected: int = 0
     reading: Mapping[str, Any] = field(default_factory=dict)  # keys that its files showed, such as numbers.decimal
+    attached: Mapping[str, Any] = field(default_factory=dict)  # table whose rows it surveyed, as the engine names it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,7 @@ class Partition:
     unassigned: tuple[str, ...] | None = None  # dimensions with rows without a member; None: read the rows to know
     number: int | None = None  # of the part that holds the rows in an engine; no two partitions have the same
     blanks: tuple[str, ...] = ()  # measures that some row has no amount of
+    token: str | None = None  # of rows in an attached table: tells whether they are still those surveyed
 
     @cached_property
     def dates(self) -> tuple[date, ...]:

@@ -45,8 +45,11 @@ def needed(asked: Slice, within: Cell) -> frozenset[str] | None:
 
 
 def answering(part: Partition, needed: frozenset[str]) -> Rollup | None:
-    """Return the smallest rollup of a partition with the needed dimensions, None if there is none."""
-    usable = (rollup for rollup in part.rollups if needed.issubset(rollup.dimensions))
+    """Return the smallest rollup of a partition with the needed dimensions, None if there is none.
+
+    Rollups of an attached table answer once its rows are proven unchanged: the partition then has no token.
+    """
+    usable = (rollup for rollup in part.rollups if part.token is None and needed.issubset(rollup.dimensions))
     return min(usable, key=lambda rollup: rollup.rows, default=None)
 
 

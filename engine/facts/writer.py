@@ -38,6 +38,7 @@ from engine.facts.manifest import (
 )
 from engine.facts.parts import Tell, fetch_rows, lacking_members, magnitudes, put_parts, sweep_parts, untold
 from engine.facts.rollups import LEAST_ROWS, can_be_built, choose_rollups, rolled_up, without_undeclared
+from engine.facts.surveys import Survey, coded_sums, refuse_mixed, surveyed_partition
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
@@ -138,6 +139,21 @@ class Stage:
         self._record(load)
         return landing.rows
 
+    def survey(self, domain: Domain, surveyed: Survey, load: Load) -> int:
+        """Stage what a survey found in place of what the feed brought before; return the number of rows."""
+        coded = {dimension: self.codes(dimension, surveyed.ids[dimension]) for dimension in domain.dimensions}
+        made = []
+        for month in surveyed.months:
+            part = surveyed_partition(domain, month, load)
+            stem, rollups = f"rollups/{domain.key}/{part.scenario}/{part.bucket}", []
+            for dimensions, of_ids in month.rollups.items():
+                sums = coded_sums(of_ids, dimensions, coded)
+                rollups.append(Rollup(dimensions=dimensions, file=self._written(stem, sums), rows=sums.height))
+            made.append(replace(part, rollups=tuple(rollups)))
+        self._facts[domain.key] = (*self._kept(domain, load, LoadMode.FULL, None), *made)
+        self._record(load)
+        return surveyed.rows
+
     def _kept(self, domain: Domain, load: Load, mode: LoadMode, span: Span | None) -> Iterator[Partition]:
         for part in self._facts.get(domain.key, ()):
             if mode is LoadMode.APPEND or part.load == load.id or self._loads[part.load].binding != load.binding:
@@ -177,12 +193,12 @@ class Stage:
 
     def _choose(self, domain: Domain) -> None:
         """Choose the rollups of a domain that declares none, and give its partitions those that it has."""
-        parts = self._facts.get(domain.key, ())
+        parts = [part for part in self._facts.get(domain.key, ()) if part.token is None]
         self._chosen.pop(domain.key, None)
         if domain.rollups is None and (chosen := choose_rollups(domain, parts, partial(self._rows, domain.key))):
             self._chosen[domain.key] = chosen
         if parts:
-            self._facts[domain.key] = tuple(self._derived(domain, part) for part in parts)
+            self._facts[domain.key] = tuple(self._derived(domain, part) for part in self._facts[domain.key])
 
     def _rows(self, domain: str, part: Partition) -> pl.DataFrame:
         """Return the rows of a partition from its file, else from the engine. Raises Unavailable."""
@@ -202,7 +218,7 @@ class Stage:
         return self._chosen.get(domain.key, ()) if part.rows >= LEAST_ROWS else ()
 
     def _derived(self, domain: Domain, part: Partition) -> Partition:
-        if {rollup.dimensions for rollup in part.rollups} == set(self._wanted(domain, part)):
+        if part.token is not None or {rollup.dimensions for rollup in part.rollups} == set(self._wanted(domain, part)):
             return part
         return self._rolled_up(domain, part, self._rows(domain.key, part))
 
@@ -224,6 +240,7 @@ class Stage:
         If nothing was staged, the version does not change. Raises Unavailable if an engine does not take the rows of
         facts, or does not give them back.
         """
+        refuse_mixed(self._facts, self._loads)
         manifest = replace(
             self._base,
             facts=self._placed(tell),
@@ -249,8 +266,15 @@ class Stage:
         return manifest
 
     def _placed(self, tell: Tell) -> Mapping[str, tuple[Partition, ...]]:
-        """Return the partitions with their rows where they belong: in files, in an engine, or both."""
-        facts = self._facts
+        """Return the partitions with their rows where they belong: in files, in an engine, or both; or attached."""
+        facts = {key: tuple(part for part in parts if part.token is None) for key, parts in self._facts.items()}
+        placed = self._placed_rows(facts, tell)
+        attached = {key: (part for part in parts if part.token is not None) for key, parts in self._facts.items()}
+        return {key: (*parts, *attached[key]) for key, parts in placed.items()}
+
+    def _placed_rows(
+        self, facts: Mapping[str, tuple[Partition, ...]], tell: Tell
+    ) -> Mapping[str, tuple[Partition, ...]]:
         if self._parts is not None:
             facts = put_parts(self._root, self._parts, facts, self._base.facts, self._rows, tell)
             if not self._keeps_files:

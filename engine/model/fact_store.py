@@ -153,6 +153,7 @@ class Presence:
 
     dates: tuple[date, ...]  # ascending
     undated: int  # rows without a date
+    lasts: bool = True  # whether the rows stay while the version is open, so that amounts of them may be kept
 
     def days(self, span: Span) -> Sequence[date]:
         """Return the days of a span that have rows, ascending."""

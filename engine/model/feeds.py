@@ -217,8 +217,16 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A table of a source whose rows stay there: a load surveys it, and reports read it."""
+
+    table: str  # after its schema, if it has one
+    change: str | None = None  # column that grows with every change of a row; None: a hash of the rows tells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """One feed: loads an extract of a source into a live table."""
+    """One feed: loads an extract of a source into a live table, or attaches a table of it."""
 
     key: str
     source: FeedSource
@@ -238,6 +246,7 @@ class Binding:
     recent_periods: int = RECENT_PERIODS  # months of a load that names no periods
     parameters: Mapping[str, str] = field(default_factory=dict)  # of the query, besides the period bounds
     format: ExtractFormat = field(default_factory=ExtractFormat)
+    attach: Attachment | None = None
 
 
 class LoadStatus(Enum):

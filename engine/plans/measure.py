@@ -353,8 +353,9 @@ def distinct_windows(windows: Mapping[Base, Sequence[DateWindow]]) -> list[DateW
 
 
 def months_with_rows(domain_read: DomainRead, windows: Sequence[DateWindow], presences: Presences) -> Sequence[Span]:
-    """Return all calendar months that hold rows of a domain read; none if a window or a term cuts a month."""
+    """Return all calendar months that hold rows of a domain read; none if a window or a term cuts one, or none last."""
     spans = (span for window in watched(windows) for span in window.spans)
     if any(day.day != 1 for day in domain_read.boundaries) or not all(span.is_whole_months for span in spans):
         return ()
-    return presences.of(domain_read).months
+    found = presences.of(domain_read)
+    return found.months if found.lasts else ()

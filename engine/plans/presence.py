@@ -124,7 +124,8 @@ class Presences:
         key = (domain_read, group.key if group else None)
         if key not in self._blends:
             days = (day for presence, span in parts for day in watched(presence.days(span)))
-            self._blends[key] = Presence(tuple(days), sum(presence.undated for presence, _ in parts))
+            undated = sum(presence.undated for presence, _ in parts)
+            self._blends[key] = Presence(tuple(days), undated, lasts=all(presence.lasts for presence, _ in parts))
         return self._blends[key]
 
     @cached_property

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from server.ingest.rejects import VALIDATE, LoadFailed, Rejects
 from server.ingest.reshape import UnloadedRows, reshape
 from server.ingest.rounding import RoundingDifference
 from server.ingest.sources import extract
+from server.ingest.surveys import SurveyedTable, survey_table
 
 
 def shape_facts(
@@ -191,6 +192,7 @@ class Delivery:
     counts: UnloadedRows = field(default_factory=UnloadedRows)
     landings: list[Landing] = field(default_factory=list)  # of facts: one for each part that is appended, else one
     table: pl.DataFrame | None = None  # of members, nodes or rates
+    surveyed: SurveyedTable | None = None  # of facts that stay where they are
     span: Span | None = None  # days asked for, else of the rows that came
     rounding: RoundingDifference = field(default_factory=RoundingDifference)  # of converted amounts
     recorded: Mapping[str, Any] = field(default_factory=dict)  # how the feed's last load was read
@@ -215,7 +217,12 @@ class Delivery:
         self.span = self.periods.span if self.periods else None
         target = target_of(self.binding, self.place.catalogue)
         self.progress(self.binding.key, "extract", 0)
-        calendar = self.place.catalogue.calendar
+        catalogue = self.place.catalogue
+        if self.binding.attach is not None and isinstance(target, Domain):
+            self.surveyed = survey_table(self.binding, target, catalogue, tables, self.place.folder)
+            self.rejects.read = self.surveyed.survey.rows
+            return
+        calendar = catalogue.calendar
         parts = extract(self.binding, self.place.folder, calendar, self.periods, formats=self.format)
         if isinstance(target, Domain):
             self._receive_facts(target, parts, tables)
@@ -227,6 +234,8 @@ class Delivery:
 
     @property
     def _rows(self) -> int:
+        if self.surveyed is not None:
+            return self.surveyed.survey.rows
         return sum(landing.rows for landing in self.landings) if self.table is None else self.table.height
 
     def _receive_facts(self, domain: Domain, parts: Iterable[RowSource], tables: LiveTables) -> None:
@@ -288,6 +297,8 @@ class Delivery:
         """Stage what was received and return how many rows landed."""
         self.progress(self.binding.key, "stage", self._rows)
         target = target_of(self.binding, self.place.catalogue)
+        if isinstance(target, Domain) and self.surveyed is not None:
+            return staged.survey(target, self.surveyed.survey, replace(load, attached=self.surveyed.attached))
         if isinstance(target, Domain):
             return sum(staged.facts(target, landing, load, self.binding.mode, self.span) for landing in self.landings)
         assert self.table is not None  # noqa: S101 - received before it is staged

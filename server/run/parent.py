@@ -119,7 +119,7 @@ class Parent:
         try:
             if instance.placement is not None:
                 refuse_writing_reader(instance.placement)
-            books = open_shelf(instance, self._settings.store).current()
+            books = open_shelf(instance, self._settings.instance, self._settings.store).current()
             return list(data_faults(books, instance.bindings)) if books.version else [NO_BOOKS]
         except (WarehouseDown, Unavailable) as away:  # callers are told as well, until it answers
             return [f"the engine of facts: {away}"]

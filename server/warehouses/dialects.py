@@ -45,7 +45,7 @@ class Bindings:
         return name
 
 
-ListedRows = Callable[[Bindings, Sequence[Sequence[int]], Sequence[str]], str]
+ListedRows = Callable[[Bindings, Sequence[Sequence[Any]], Sequence[str]], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,12 @@ class SqlDialect:
     schema: str = "current_schema()"  # of a table that is named without one
     parameter: str = "?"  # `{}` is its number, from 1
     listed: ListedRows  # columns of integers under some names as a table: bound, or kept as a set table
+    exact: str = "cast({} as decimal(38, {}))"  # an amount, and its decimal places
+    string: str = "cast({} as varchar)"  # that sorts and compares by its bytes
+    digest: str = ""  # the sum of a hash of each row, of some columns; empty: there is none
+    begin: str = ""  # begins a transaction that sees one state and writes nothing; empty: there is none
+    columns: str = ""  # asks for schema, table, column and type of the columns of a table, by its name in small letters
+    catalogue_schema: str = "table_schema"  # the schema in that statement
 
     def name_of(self, *parts: str) -> str:
         """Return a name as the engine writes it: a column, or a table after its schema."""
@@ -90,15 +96,20 @@ def writable(text: str) -> str:
     return text
 
 
-def bound_in_duckdb(bindings: Bindings, columns: Sequence[Sequence[int]], names: Sequence[str]) -> str:
-    """Return columns of integers as a table, each a bound list."""
-    lists = (f"unnest({bindings.bind(list(column))}::bigint[])" for column in columns)
+def element_type(column: Sequence[Any], of_texts: str) -> str:
+    """Return the type of the elements of a column: whole numbers, unless it begins with a text."""
+    return of_texts if isinstance(next(iter(column), None), str) else "bigint"
+
+
+def bound_in_duckdb(bindings: Bindings, columns: Sequence[Sequence[Any]], names: Sequence[str]) -> str:
+    """Return columns of integers or texts as a table, each a bound list."""
+    lists = (f"unnest({bindings.bind(list(column))}::{element_type(column, 'varchar')}[])" for column in columns)
     return f"(select {', '.join(f'{known} as {name}' for known, name in zip(lists, names, strict=True))})"
 
 
-def bound_in_postgresql(bindings: Bindings, columns: Sequence[Sequence[int]], names: Sequence[str]) -> str:
-    """Return columns of integers as a table, each a bound array."""
-    lists = ", ".join(f"{bindings.bind(list(column))}::bigint[]" for column in columns)
+def bound_in_postgresql(bindings: Bindings, columns: Sequence[Sequence[Any]], names: Sequence[str]) -> str:
+    """Return columns of integers or texts as a table, each a bound array."""
+    lists = ", ".join(f"{bindings.bind(list(column))}::{element_type(column, 'text')}[]" for column in columns)
     return f"(select * from unnest({lists}) as listed({', '.join(names)}))"
 
 
@@ -122,6 +133,10 @@ DUCKDB = SqlDialect(
     widest=2**127,
     parameter="${}",
     listed=bound_in_duckdb,
+    digest="sum(cast(hash({}) as hugeint))",
+    begin="begin transaction",
+    columns="select table_schema, table_name, column_name, lower(data_type) from information_schema.columns "
+    "where table_catalog = current_database() and {schema} and lower(table_name) = {table} order by ordinal_position",
 )
 POSTGRESQL = SqlDialect(
     name="postgres",
@@ -138,6 +153,14 @@ POSTGRESQL = SqlDialect(
     widest=2**127,  # past which figures have no type
     parameter="${}",
     listed=bound_in_postgresql,
+    string='cast({} as text) collate "C"',
+    digest="sum(cast(hashtextextended(cast(row({}) as text), 0) as numeric))",
+    begin="begin isolation level repeatable read read only",
+    columns="select cast(n.nspname as text), cast(c.relname as text), cast(a.attname as text), "
+    "format_type(a.atttypid, a.atttypmod) from pg_attribute as a join pg_class as c on c.oid = a.attrelid "
+    "join pg_namespace as n on n.oid = c.relnamespace where a.attnum > 0 and not a.attisdropped "
+    "and {schema} and lower(c.relname) = {table} order by a.attnum",
+    catalogue_schema="n.nspname",
 )
 CLICKHOUSE = SqlDialect(
     name="clickhouse",

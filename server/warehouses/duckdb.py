@@ -69,8 +69,8 @@ class DuckDbWarehouse(Warehouse):
             except self._errors as fault:
                 if not any(words in str(fault) for words in BUSY):
                     raise WarehouseDown(
-                        f"DuckDB cannot open the file of `facts` ({type(fault).__name__}); see that it exists, that "
-                        "this user may read it, and that this release of DuckDB wrote it or can read it"
+                        f"DuckDB cannot open the file of {self.holds} ({type(fault).__name__}); see that it exists, "
+                        "that this user may read it, and that this release of DuckDB wrote it or can read it"
                     ) from None
             watch()
             sleep(GLANCE)
@@ -127,6 +127,6 @@ class DuckDbWarehouse(Warehouse):
             yield
         except self._errors as fault:
             raise StatementRefused(
-                f"DuckDB refused a statement about the facts ({type(fault).__name__}); see that the tables of `facts` "
-                "are there and that this user may use them, or put them there again with tieout provision"
+                f"DuckDB refused a statement about the facts ({type(fault).__name__}); see that the tables of "
+                f"{self.holds} are there and that this user may use them, or {self.mend}"
             ) from fault

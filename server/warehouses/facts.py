@@ -6,7 +6,7 @@ Partitions that they do not answer are parts of the warehouse, and the statement
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import polars as pl
@@ -59,10 +59,12 @@ class AnswerPlan:
     """How a question is answered: what this machine knows, the statement for the rest, and the columns of both."""
 
     domain: str
+    parts: Sequence[Partition]  # that the question touches, wherever they are answered
     schema: pl.Schema
     here: pl.LazyFrame | None = None
     statement: SqlStatement | None = None
     most: int | None = None  # rows that the statement may find
+    counted: str | None = None  # dimension of VALUE
 
     def frame(self, found: pa.Table | None) -> pl.LazyFrame:
         """Return the answer. Raises BadArguments beyond `most` rows."""
@@ -103,12 +105,10 @@ class WarehouseFacts:
         """Return the answers to all questions; their statements are sent together. See FactStore."""
         stop()
         plans = [self._plan(question) for question in questions]
-        found = iter(self._read([plan for plan in plans if plan.statement], stop))
         frames = []
-        for question, plan in zip(questions, plans, strict=True):
+        for question, plan, found in zip(questions, plans, self._read(plans, stop), strict=True):
             stop()
-            frame = plan.frame(next(found) if plan.statement else None)
-            frames.append(question.then(frame).collect(engine="in-memory"))
+            frames.append(question.then(plan.frame(found)).collect(engine="in-memory"))
         stop()
         return frames
 
@@ -196,6 +196,7 @@ class WarehouseFacts:
         here, away = split(touched, needed(asked, within))
         return AnswerPlan(
             domain=asked.domain,
+            parts=parts_of(touched),
             schema=schema,
             here=self._here.sums_of(here, asked, within) if here else None,
             statement=self._text(asked.domain, away, within, [*asked.keys]).sums(
@@ -214,11 +215,11 @@ class WarehouseFacts:
             domain=asked.domain, scenario=asked.scenario, spans=asked.spans, keys=keys, aggregates=asked.aggregates
         )
         _, away = split(touched, needed(by_leaf, within))
+        plan = AnswerPlan(domain=asked.domain, parts=parts_of(touched), schema=schema, most=asked.most)
         if not away:
-            return AnswerPlan(domain=asked.domain, schema=schema, here=self._here.last_known(asked, within))
+            return replace(plan, here=self._here.last_known(asked, within))
         text = self._text(asked.domain, touched, within, keys)
-        statement = text.last_known(asked, touched_of(touched, asked.spans), wide)
-        return AnswerPlan(domain=asked.domain, schema=schema, statement=statement, most=asked.most)
+        return replace(plan, statement=text.last_known(asked, touched_of(touched, asked.spans), wide))
 
     def _distinct(self, asked: DistinctSlice, within: Cell) -> AnswerPlan:
         keys = tuple(dict.fromkeys((*asked.keys, asked.counted)))
@@ -226,11 +227,12 @@ class WarehouseFacts:
         schema = self._schema([SPAN], asked.keys, asked.groups, {VALUE: self._here.code_type(asked.counted)()})
         by_code = Slice(domain=asked.domain, scenario=asked.scenario, spans=asked.spans, keys=keys, aggregates=())
         _, away = split(touched, needed(by_code, within))
+        parts = parts_of(touched)
+        plan = AnswerPlan(domain=asked.domain, parts=parts, schema=schema, most=asked.most, counted=asked.counted)
         if not away:
-            return AnswerPlan(domain=asked.domain, schema=schema, here=self._here.distinct(asked, within))
+            return replace(plan, here=self._here.distinct(asked, within))
         text = self._text(asked.domain, touched, within, keys)
-        statement = text.distinct(asked, touched_of(touched, asked.spans))
-        return AnswerPlan(domain=asked.domain, schema=schema, statement=statement, most=asked.most)
+        return replace(plan, statement=text.distinct(asked, touched_of(touched, asked.spans)))
 
     def _rows(self, asked: RowSlice, within: Cell) -> AnswerPlan:
         schema = pl.Schema({column: self._here.row_type(asked.domain, column) for column in asked.columns})
@@ -240,17 +242,18 @@ class WarehouseFacts:
         else:
             touched = self._here.touched(asked.domain, asked.scenario, (asked.span,), within)
             parts, cut = [part for part, _ in touched], not all(is_whole(spans) for _, spans in touched)
+        plan = AnswerPlan(domain=asked.domain, parts=parts, schema=schema)
         if not parts:
-            return AnswerPlan(domain=asked.domain, schema=schema)
+            return plan
         if all(part.file for part in parts):
-            return AnswerPlan(domain=asked.domain, schema=schema, here=self._here.rows(asked, within))
+            return replace(plan, here=self._here.rows(asked, within))
         text = self._text(
             asked.domain, [(part, []) for part in parts], within, [*self._domains[asked.domain].dimensions]
         )
         statement = text.rows(
             asked, [number_of(part) for part in parts], asked.span if cut else None, self._domains[asked.domain].sort
         )
-        return AnswerPlan(domain=asked.domain, schema=schema, statement=statement)
+        return replace(plan, statement=statement)
 
     def _ask(
         self,
@@ -264,7 +267,7 @@ class WarehouseFacts:
             domain, [(part, []) for part in parts], within, [key for key in schema if key not in (DATE, ROWS)]
         )
         statement = asked(text, [number_of(part) for part in parts])
-        return AnswerPlan(domain=domain, schema=schema, statement=statement)
+        return AnswerPlan(domain=domain, parts=parts, schema=schema, statement=statement)
 
     def _text(self, domain: str, touched: Sequence[TouchedPart], within: Cell, keys: Collection[str]) -> StatementText:
         """Return an empty statement about some parts. Raises Unavailable if they cannot answer."""
@@ -292,15 +295,17 @@ class WarehouseFacts:
     # Reading.
 
     def _answered(self, plan: AnswerPlan) -> pl.LazyFrame:
-        return plan.frame(self._read([plan], CURRENT.get())[0] if plan.statement else None)
+        return plan.frame(self._read([plan], CURRENT.get())[0])
 
-    def _read(self, plans: Sequence[AnswerPlan], stop: Stop) -> list[pa.Table]:
-        """Return the rows of some statements. Raises Unavailable, with the tables and what to do."""
+    def _read(self, plans: Sequence[AnswerPlan], stop: Stop) -> list[pa.Table | None]:
+        """Return the rows of the statements of some plans. Raises Unavailable, with the tables and what to do."""
+        statements = [plan.statement for plan in plans if plan.statement]
         try:
-            with WAITS.substituted() if plans else nullcontext():
-                return self._warehouse.read_all([plan.statement for plan in plans if plan.statement], stop)
+            with WAITS.substituted() if statements else nullcontext():
+                found = iter(self._warehouse.read_all(statements, stop))
+                return [next(found) if plan.statement else None for plan in plans]
         except StoreDown as down:
-            tables = sorted({".".join(self._tables[plan.domain].name) for plan in plans})
+            tables = sorted({".".join(self._tables[plan.domain].name) for plan in plans if plan.statement})
             raise Unavailable(f"The rows of facts in {', '.join(tables)} cannot be read now: {down}.") from down
 
 
@@ -314,6 +319,11 @@ def split(
         rolled_up = dimensions is not None and is_whole(spans) and answering(part, dimensions)
         (here if part.file or rolled_up else away).append((part, spans))
     return here, away
+
+
+def parts_of(touched: Sequence[TouchedPart]) -> list[Partition]:
+    """Return the partitions that a question touches."""
+    return [part for part, _ in touched]
 
 
 def touched_of(touched: Sequence[TouchedPart], spans: Sequence[Span]) -> PartSpans:

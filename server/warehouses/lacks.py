@@ -4,7 +4,7 @@ A reader whose user may write is refused: whoever took over the server could cha
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
@@ -12,10 +12,13 @@ from secrets import randbits
 from typing import Final
 
 import polars as pl
+import pyarrow as pa
 
 from engine.model.errors import Unavailable
+from engine.model.feeds import SourceKind
 from engine.model.warehouses import FactsPlacement, PartTotals, WarehouseKind
 from server.base.interfaces import StoreDown
+from server.warehouses.dialects import SqlDialect
 from server.warehouses.opening import open_warehouse
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.tables import plain_name, warehouse_table
@@ -77,6 +80,27 @@ def refuse_writing_reader(placement: FactsPlacement) -> None:
     """Raise ReaderMayWrite if the user with whom the server reads may change facts, and what `read` raises."""
     with closing(open_warehouse(placement)) as reader:
         refuse_writer(placement.kind, reader)
+
+
+TABLE_WRITER: Final[Mapping[SourceKind, str]] = {  # DuckDB has no users: its file is opened for reading
+    SourceKind.POSTGRESQL: "select count(*) as tieout_found from pg_class as c join pg_namespace as n "
+    "on n.oid = c.relnamespace where n.nspname = {} and c.relname = {} "
+    "and has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')",
+}
+
+
+def refuse_table_writer(
+    kind: SourceKind, read: Callable[[SqlStatement], pa.Table], dialect: SqlDialect, name: tuple[str, ...]
+) -> None:
+    """Raise ReaderMayWrite if the user of a source may change an attached table, and what `read` raises."""
+    text = TABLE_WRITER.get(kind)
+    if text is None:
+        return
+    found = read(SqlStatement(text.format(*map(dialect.quote_text, name)))).column(0)[0].as_py()
+    if found:
+        raise ReaderMayWrite(
+            f"its user is a user who may write {'.'.join(name)}: name one that has SELECT on the table and nothing else"
+        )
 
 
 def engine_faults(

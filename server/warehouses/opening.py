@@ -1,7 +1,8 @@
 """Opens the engine of an instance's facts: its kind decides the adapter, the environment holds its address."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -9,15 +10,18 @@ from typing import Final
 from engine.facts.arrow import ArrowFacts
 from engine.facts.backend import ArrowVersions
 from engine.facts.files import MappedFiles
-from engine.facts.manifest import Manifest
+from engine.facts.manifest import Load, Manifest
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactStore, Versions
+from engine.model.feeds import Binding, FeedSource, SourceKind
 from engine.model.warehouses import FactsPlacement, WarehouseKind
 from server.base.interfaces import StoreDown
+from server.warehouses.attached import AttachedTable, attached_table, lost_table
+from server.warehouses.attached_facts import AttachedFacts, RoutedFacts
 from server.warehouses.clickhouse import ClickHouseWarehouse
 from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.facts import facts_in
-from server.warehouses.postgresql import PostgresWarehouse
+from server.warehouses.postgresql import PostgresWarehouse, WatchedConnection
 from server.warehouses.warehouse import StatementRefused, Warehouse
 
 ADAPTERS: Final[Mapping[WarehouseKind, Callable[..., Warehouse]]] = {
@@ -56,11 +60,106 @@ def open_warehouse(
         ) from None
 
 
-def versions_in(warehouse: Warehouse) -> Callable[[Path], Versions]:
-    """Return what opens books whose facts are in an engine; a version from before the move is read from its files."""
+def versions_in(warehouse: Warehouse | None, sources: "AttachedSources") -> Callable[[Path], Versions]:
+    """Return what opens books whose facts are in files or an engine, and in attached tables.
+
+    A version from before a move to an engine is read from its files.
+    """
 
     def facts(files: MappedFiles, manifest: Manifest, domains: Mapping[str, Domain]) -> FactStore:
-        waits = any(part.number is None for parts in manifest.facts.values() for part in parts)
-        return ArrowFacts(files, manifest, domains) if waits else facts_in(warehouse)(files, manifest, domains)
+        held = {key: tuple(part for part in parts if part.token is None) for key, parts in manifest.facts.items()}
+        others = replace(manifest, facts=held)
+        waits = any(part.number is None for parts in held.values() for part in parts)
+        own = ArrowFacts if warehouse is None or waits else facts_in(warehouse)
+        routes = dict(sources.routes(files, manifest, domains))
+        store = own(files, others, domains)
+        return RoutedFacts(store, routes) if routes else store
 
     return partial(ArrowVersions, facts=facts)
+
+
+# Attached tables. Their sources are those of feeds, and the server reads with the login that loads have.
+
+
+SOURCES: Final[Mapping[SourceKind, Callable[..., Warehouse]]] = {
+    SourceKind.DUCKDB: DuckDbWarehouse,
+    SourceKind.POSTGRESQL: PostgresWarehouse,
+}
+READING = 60.0  # seconds that a statement of a report about an attached table may take
+
+
+def open_source(
+    source: FeedSource, folder: Path, environment: Mapping[str, str] = os.environ, seconds: float = READING
+) -> Warehouse:
+    """Return the source of an attached table, for reading. It connects when it is used.
+
+    `folder` is that of the instance. Raises WarehouseUnnamed if the environment has no address of it.
+    """
+    address = environment.get(source.environment, "").strip() if source.environment else str(folder / str(source.path))
+    if not address:
+        raise WarehouseUnnamed(f"source {source.key} needs the environment variable {source.environment}")
+    warehouse = SOURCES[source.kind](address, seconds)
+    warehouse.holds, warehouse.mend = f"source {source.key}", "load its feed again"
+    return warehouse
+
+
+class LostWarehouse(PostgresWarehouse):
+    """Stands for a source that cannot be asked, and says why."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__("")
+        self._why = why
+
+    def _open(self) -> WatchedConnection:
+        raise StatementRefused(self._why)
+
+
+class AttachedSources:
+    """The sources of attached tables, each opened once for all versions of the books."""
+
+    def __init__(
+        self, bindings: Mapping[str, Binding], folder: Path, environment: Mapping[str, str] = os.environ
+    ) -> None:
+        self._bindings = {key: binding for key, binding in bindings.items() if binding.attach is not None}
+        self._folder = folder
+        self._environment = environment
+        self._opened: dict[str, Warehouse] = {}
+
+    def close(self) -> None:
+        """Close the sources."""
+        while self._opened:
+            self._opened.popitem()[1].close()
+
+    def routes(
+        self, files: MappedFiles, manifest: Manifest, domains: Mapping[str, Domain]
+    ) -> Iterator[tuple[tuple[str, str], FactStore]]:
+        """Yield the stores of attached facts, by domain and scenario."""
+        for key, parts in manifest.facts.items():
+            loads = {part.load for part in parts if part.token is not None}
+            for load in loads if key in domains else ():
+                own = tuple(part for part in parts if part.load == load)
+                known = manifest.loads[load]
+                warehouse, table = self._reached(known, domains[key])
+                facts = AttachedFacts(
+                    files, replace(manifest, facts={key: own}), domains, warehouse=warehouse, table=table, load=known
+                )
+                yield from (((key, scenario), facts) for scenario in {part.scenario for part in own})
+
+    def _reached(self, load: Load, domain: Domain) -> tuple[Warehouse, AttachedTable]:
+        """Return the source and the table of a survey; a source that says why, where it cannot be asked."""
+        binding = self._bindings.get(load.binding)
+        if binding is None or binding.target != domain.table:
+            gone = lost_table(load.binding, domain, load.attached["table"])
+            return LostWarehouse(f"integrations.yaml attaches no table as {load.binding} any more; load it"), gone
+        table = attached_table(binding, domain)
+        if table.digest != load.attached["described"]:
+            changed = (
+                f"integrations.yaml describes it otherwise than when it was surveyed; run tieout load {binding.key}"
+            )
+            return LostWarehouse(changed), lost_table(load.binding, domain, load.attached["table"])
+        try:
+            if binding.source.key not in self._opened:
+                self._opened[binding.source.key] = open_source(binding.source, self._folder, self._environment)
+            return self._opened[binding.source.key], table.resolved(load.attached["table"], load.attached["columns"])
+        except StoreDown as down:
+            return LostWarehouse(str(down)), table

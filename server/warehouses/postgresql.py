@@ -43,9 +43,10 @@ ARROW: Final = {  # number of a type of PostgreSQL -> type of Arrow, for all tha
 }
 READ_ONLY: Final = "-c default_transaction_read_only=on"
 REFUSALS: Final = (  # SQLSTATE -> what to do
-    ("42501", "grant its user the tables of `facts`"),
-    ("42P01", "it lacks a table; run tieout provision"),
-    ("42703", "a table lacks a column; run tieout provision"),
+    ("42501", "grant its user the tables of {holds}"),
+    ("42P01", "it lacks a table; {mend}"),
+    ("42703", "a table lacks a column; {mend}"),
+    ("22003", "an amount has more digits than 38"),
     ("25006", "its user may only read; give the loader a login of its own"),
 )
 GONE: Final = ("57P", "08", "53")  # of SQLSTATE: shutting down or starting, no connection, no resources
@@ -151,7 +152,7 @@ class PostgresWarehouse(Warehouse):
         try:
             return WatchedConnection.connect(self._parameters(), autocommit=True, prepare_threshold=None)
         except psycopg.Error as fault:
-            raise refusal("08", str(fault)) from None
+            raise refusal("08", str(fault), self) from None
 
     def _close(self, session: WatchedConnection) -> None:
         session.close()
@@ -166,7 +167,7 @@ class PostgresWarehouse(Warehouse):
                 types = {column.name: ARROW[column.type_code] for column in cursor.description}
                 return pa.Table.from_batches(pieces_of(cursor, pa.schema(types)), pa.schema(types))
         except psycopg.Error as fault:
-            raise refusal(fault.sqlstate or "08", str(fault)) from None
+            raise refusal(fault.sqlstate or "08", str(fault), self) from None
         finally:
             session.watch = never
 
@@ -179,12 +180,15 @@ def pieces_of(cursor: psycopg.RawCursor[TupleRow], schema: pa.Schema) -> Iterato
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def refusal(state: str, message: str) -> StoreDown:
+def refusal(state: str, message: str, of: type[Warehouse] | Warehouse = Warehouse) -> StoreDown:
     """Return what to say of a failure by its SQLSTATE, without anything that the connection string holds."""
     if state == "57014":
-        return WarehouseDown("PostgreSQL ended a statement that took longer than `timeout` of `facts` in instance.yaml")
+        return WarehouseDown(
+            f"PostgreSQL ended a statement that took longer than `timeout` of {of.holds} in instance.yaml"
+        )
     if state.startswith(GONE):
         known = next((words for text, words in WORDS if text in message), "the connection was lost")
-        return WarehouseDown(f"PostgreSQL of `facts` cannot be reached: {known}")
+        return WarehouseDown(f"PostgreSQL of {of.holds} cannot be reached: {known}")
     known = next((words for code, words in REFUSALS if state.startswith(code)), "see its log")
+    known = known.format(holds=of.holds, mend=of.mend)
     return StatementRefused(f"PostgreSQL refused a statement about the facts (SQLSTATE {state or 'unknown'}): {known}")

@@ -6,6 +6,7 @@ contains every row. Aliases begin with `tieout_`, which no column does: ClickHou
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -15,7 +16,7 @@ from engine.model.fact_store import DATE, Aggregate, AggregateFunction, Distinct
 from engine.model.scope import AmountRange, Cell, CodeSet, Conjunction
 from engine.model.stopping import watched
 from server.warehouses.dialects import Bindings, SqlDialect
-from server.warehouses.tables import PART, WarehouseTable
+from server.warehouses.tables import PART
 from server.warehouses.warehouse import SqlStatement
 
 MOST_LISTED = 1_000  # integers that a statement lists; more are bound, or kept as a table
@@ -32,10 +33,30 @@ class PartSpans:
     spans: Sequence[tuple[int, Span]]  # of the parts that are cut: positions and days, ascending
 
 
+class StatementSource(Protocol):
+    """Rows of facts as statements read them: columns with names of their own, PART, and members as values."""
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """The name of the table, after its schema."""
+
+    def named(self, key: str) -> str | None:
+        """Return the name of the column of a key, None if there is none."""
+
+    def source(self, dialect: SqlDialect) -> str:
+        """Return what stands after `from`."""
+
+    def values(self, dimension: str, codes: Iterable[int]) -> Sequence[int] | Sequence[str]:
+        """Return how the rows write some members of a dimension, by their codes and in their order."""
+
+    def ranks(self, keys: Iterable[str]) -> Mapping[str, pl.Series]:
+        """Return the ranks of the codes of some columns, of those whose values do not ascend as codes do."""
+
+
 class StatementText:
     """The text of one statement about the rows of a table inside a cell."""
 
-    def __init__(self, dialect: SqlDialect, table: WarehouseTable, within: Cell) -> None:
+    def __init__(self, dialect: SqlDialect, table: StatementSource, within: Cell) -> None:
         self._dialect = dialect
         self._table = table
         self._within = within
@@ -87,16 +108,20 @@ class StatementText:
         leaves = asked.leaves
         if leaves is not None:
             names = [f"tieout_leaf{at}" for at in range(leaves.width)]
-            listed = self._listed([leaves[key].to_list() for key in leaves.columns], names) if leaves.width else ""
-            named = ", ".join(map(self.column, leaves.columns))
-            found = f"({named}) in (select {', '.join(names)} from {listed} as tieout_leaves)"
-            tests.append(found if leaves.width else "1 = 1" if leaves.height else "1 = 0")
+            if leaves.width and leaves.height:
+                listed = self._listed([self._table.values(key, leaves[key]) for key in leaves.columns], names)
+                named = ", ".join(map(self.column, leaves.columns))
+                tests.append(f"({named}) in (select {', '.join(names)} from {listed} as tieout_leaves)")
+            else:
+                tests.append("1 = 1" if leaves.height else "1 = 0")
         order, joins = [f"{self._dialect.month.format(self.column(DATE))} asc nulls last"], ""
-        for at, key in enumerate(dict.fromkeys((*sort, DATE, *asked.columns))):
+        ordered = tuple(dict.fromkeys((*sort, DATE, *asked.columns)))
+        ranks = {**self._table.ranks(ordered), **asked.ranks}
+        for at, key in enumerate(ordered):
             ranked = f"tieout_rank{at}"
-            if key in asked.ranks:
-                joins += self._joined(key, asked.ranks[key], f"tieout_ranks{at}", f"tieout_ranked{at}", ranked)
-            known = ranked if key in asked.ranks else self.column(key)
+            if key in ranks:
+                joins += self._joined(key, ranks[key], f"tieout_ranks{at}", f"tieout_ranked{at}", ranked)
+            known = ranked if key in ranks else self.column(key)
             order.append(f"{known} asc nulls first")
         return self._made(
             f"select {', '.join(map(self.column, asked.columns))} from {self._source()}{joins} "
@@ -140,7 +165,7 @@ class StatementText:
         return self._dialect.name_of(name)
 
     def _source(self) -> str:
-        return self._dialect.name_of(*self._table.name)
+        return self._table.source(self._dialect)
 
     def _tests(self, parts: Sequence[int]) -> list[str]:
         """Return the tests of every select that reads the table: its parts, and the cell."""
@@ -155,7 +180,8 @@ class StatementText:
         return " and ".join((*codes, *map(self._in_range, part.amounts))) or "1 = 1"
 
     def _of_codes(self, dimension: str, codes: CodeSet) -> str:
-        return self._among(self.column(dimension), sorted(codes.codes), negated="not " if codes.complement else "")
+        listed = self._table.values(dimension, sorted(codes.codes))
+        return self._among(self.column(dimension), listed, negated="not " if codes.complement else "")
 
     def _in_range(self, known: AmountRange) -> str:
         tested = f"{self.column(known.measure)} between {known.least} and {known.most}"
@@ -165,13 +191,16 @@ class StatementText:
         first, last = self._dialect.day_of(span.first), self._dialect.day_of(span.last)
         return f"{self.column(DATE)} between {first} and {last}"
 
-    def _among(self, column: str, numbers: Sequence[int], *, negated: str = "") -> str:
-        if not numbers:
+    def _among(self, column: str, values: Sequence[Any], *, negated: str = "") -> str:
+        if not values:
             return "1 = 1" if negated else "1 = 0"
-        if len(numbers) <= MOST_LISTED:
-            return f"{column} {negated}in ({', '.join(map(str, numbers))})"
-        listed = self._listed([numbers], ("tieout_code",))
+        if len(values) <= MOST_LISTED:
+            return f"{column} {negated}in ({', '.join(map(self._literal, values))})"
+        listed = self._listed([values], ("tieout_code",))
         return f"{column} {negated}in (select tieout_code from {listed} as tieout_codes)"
+
+    def _literal(self, value: int | str) -> str:
+        return self._dialect.quote_text(value) if isinstance(value, str) else str(value)
 
     # Sums by span: whole parts by part, cut ones by day.
 
@@ -255,10 +284,10 @@ class StatementText:
 
     def _joined(self, key: str, of_code: pl.Series, table: str, code: str, value: str) -> str:
         """Return the join that brings the value of each code of a key."""
-        listed = self._listed([range(len(of_code)), of_code.to_list()], (code, value))
+        listed = self._listed([self._table.values(key, range(len(of_code))), of_code.to_list()], (code, value))
         return f" join {listed} as {table} on {self.column(key)} = {code}"
 
-    def _listed(self, columns: Sequence[Sequence[int]], names: Sequence[str]) -> str:
+    def _listed(self, columns: Sequence[Sequence[Any]], names: Sequence[str]) -> str:
         return self._dialect.listed(self._bound, columns, names)
 
     def _whole(self, value: str) -> str:

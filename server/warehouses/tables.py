@@ -5,7 +5,7 @@ begins with `tieout_` except those that statements give, so no alias equals a co
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
@@ -16,7 +16,7 @@ import pyarrow as pa
 from engine.model.catalogue import Domain
 from engine.model.fact_store import DATE
 from engine.model.members.member_sets import NULL_CODE
-from server.warehouses.dialects import ColumnKind
+from server.warehouses.dialects import ColumnKind, SqlDialect
 
 PART: Final = "tieout_part"  # column of every table: the number of the partition of a row
 PREFIX: Final = "tieout_"
@@ -56,6 +56,18 @@ class WarehouseTable:
     def named(self, key: str) -> str | None:
         """Return the name of the column of a key, None if the table has none."""
         return next((column.name for column in self.columns if column.key == key), None)
+
+    def source(self, dialect: SqlDialect) -> str:
+        """Return what stands after `from`."""
+        return dialect.name_of(*self.name)
+
+    def values(self, _dimension: str, codes: Iterable[int]) -> Sequence[int]:
+        """Return how the rows write some members: by their codes."""
+        return list(codes)
+
+    def ranks(self, _keys: Iterable[str]) -> Mapping[str, pl.Series]:
+        """Return no ranks: codes are the values."""
+        return {}
 
     def batches(self, part: int, rows: pl.DataFrame) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition as the table has them: PART, then its columns, in its order.

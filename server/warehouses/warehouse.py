@@ -12,7 +12,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Event, Lock, Thread
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ from server.stores.circuit_breaker import CircuitBreaker
 from server.warehouses.dialects import ColumnKind, SqlDialect
 from server.warehouses.tables import PART, WarehouseTable
 
+Returned = TypeVar("Returned")
 TIMEOUT: Final = 20.0  # seconds that a statement may take, unless the instance says otherwise
 SESSIONS: Final = 8  # statements at once, unless the instance says otherwise
 GLANCE: Final = 0.1  # seconds between two looks at whether the call still waits
@@ -56,6 +57,8 @@ class Warehouse(ABC):
 
     engine: str  # in messages
     dialect: SqlDialect
+    holds = "`facts`"  # in messages: who names it in the files of the instance
+    mend = "run tieout provision"  # about tables that are gone
 
     def __init__(self, timeout: float = TIMEOUT, sessions: int = SESSIONS, *, keeps_sessions: bool = True) -> None:
         """A warehouse that does not `keeps_sessions` closes each after its use, so that others can open the file."""
@@ -107,6 +110,31 @@ class Warehouse(ABC):
             ended.set()
             wait(waiting)
         return [each.result() for each in begun]
+
+    def together(self, work: Callable[[Callable[[SqlStatement], pa.Table]], Returned], stop: Stop = never) -> Returned:
+        """Return what some work returns that reads statements, all of one state where the engine has transactions.
+
+        Raises what `read` and the work raise.
+        """
+        begin = self.dialect.begin
+        if not begin:
+            return work(lambda statement: self.read(statement, stop))
+
+        def run(session: Any) -> Returned:
+            def read(statement: SqlStatement) -> pa.Table:
+                self.sent += 1
+                rows = self._run(session, statement, self._watch(stop))
+                self.fetched += rows.nbytes
+                return rows
+
+            self._run(session, SqlStatement(begin), self._watch(stop))
+            done = work(read)
+            self._run(session, SqlStatement("commit"), self._watch(stop))
+            return done
+
+        with self._breaker.watched(trying=False):
+            done: Returned = self._pool.use(run, self._watch(stop))
+            return done
 
     def _test(self) -> None:
         with suppress(StoreDown), self._breaker.watched():
@@ -197,7 +225,7 @@ class Warehouse(ABC):
             if monotonic() > latest:
                 raise WarehouseDown(
                     f"{self.engine} did not answer within {self.timeout:g} seconds; see whether it runs and what it "
-                    "is busy with, or give `timeout` of `facts` in instance.yaml more"
+                    f"is busy with, or give `timeout` of {self.holds} in instance.yaml more"
                 )
 
         return watch

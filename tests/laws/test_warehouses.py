@@ -1,4 +1,7 @@
-"""The laws of figures and of scope over facts in an engine, every statement of which is held to its cell as well."""
+"""The laws of figures and of scope over facts in an engine, every statement of which is held to its cell as well.
+
+The engine holds them as loads put them there, or as somebody else keeps them in a table that is attached.
+"""
 
 import pytest
 from hypothesis import given
@@ -8,27 +11,29 @@ from tests.laws.oracle.asking import ask
 from tests.laws.oracle.books import OracleBooks
 from tests.laws.oracle.requests import requests
 from tests.laws.oracle.strategies import random_books
-from tests.laws.oracle.writing import opened
+from tests.laws.oracle.writing import OpenVersions, opened
 from tests.laws.scoped.books import ScopedBooks
 from tests.laws.scoped.calls import BudgetedCall, calls
 from tests.laws.scoped.law import broken_calls, seen_books
 from tests.laws.scoped.profiles import ProfileSpec
 from tests.laws.test_figures import by_cell, compare
+from tests.support.attaching import ATTACHABLE, attached_versions
 from tests.support.warehousing import ENGINES, versions_in_engine
 
-pytestmark = pytest.mark.usefixtures("stores_in_warehouses")
-engines = st.sampled_from(ENGINES)
+pytestmark = pytest.mark.usefixtures("stores_in_warehouses", "attached_stores")
+opens = [*map(versions_in_engine, ENGINES), *map(attached_versions, ATTACHABLE)]
+stores = st.sampled_from(opens)
 
 
-@given(data=st.data(), books=random_books(), engine=engines)
-def test_every_cell_is_what_the_oracle_says(data: st.DataObject, books: OracleBooks, engine: str) -> None:
-    with opened(books, versions=versions_in_engine(engine)) as door:
+@given(data=st.data(), books=random_books(), versions=stores)
+def test_every_cell_is_what_the_oracle_says(data: st.DataObject, books: OracleBooks, versions: OpenVersions) -> None:
+    with opened(books, versions=versions) as door:
         for request in data.draw(st.lists(requests(books), min_size=1, max_size=2)):
             compare(books, request, by_cell(ask(door, books, request)))
 
 
-@given(known=seen_books(), drawn=st.lists(calls(), min_size=4, max_size=8), engine=engines)
+@given(known=seen_books(), drawn=st.lists(calls(), min_size=4, max_size=8), versions=stores)
 def test_an_answer_through_profiles_is_that_of_files_cut_to_them(
-    known: tuple[ScopedBooks, tuple[ProfileSpec, ...]], drawn: list[BudgetedCall], engine: str
+    known: tuple[ScopedBooks, tuple[ProfileSpec, ...]], drawn: list[BudgetedCall], versions: OpenVersions
 ) -> None:
-    assert next(broken_calls(*known, drawn, versions_in_engine(engine)), None) is None
+    assert next(broken_calls(*known, drawn, versions), None) is None

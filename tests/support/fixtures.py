@@ -12,6 +12,7 @@ import pytest
 
 from server.stores.migrations import migrate, read_migrations
 from server.telemetry.logs import log_to
+from tests.support.attaching import ATTACHED, AttachedStores
 from tests.support.books import load_instance
 from tests.support.issuing import Issuer, issuing
 from tests.support.postgres import SeparateServer, postgres, schema_of, separate_server
@@ -129,6 +130,15 @@ def stores_in_warehouses(embedded_server: str) -> Iterator[None]:
         SHARED.append(shared)
         yield
         SHARED.clear()
+
+
+@pytest.fixture(scope="session")
+def attached_stores(embedded_server: str) -> Iterator[None]:
+    """Let tests put rows into tables that are attached."""
+    with closing(AttachedStores(embedded_server)) as shared:
+        ATTACHED.append(shared)
+        yield
+        ATTACHED.clear()
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,9 @@ Each statement that a test sends is parsed by sqlglot. What its tests admit is c
 around every code that the cell names, and compared with the cell itself.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
+from types import MappingProxyType
 
 import sqlglot
 from sqlglot import exp
@@ -22,28 +23,43 @@ class LockedText(StatementText):
     """A text of which every statement is held to the lock as it is made."""
 
     parts: frozenset[int]
+    scenario: str | None = None  # of an attached table, which has those of others too
+    ids: Mapping[str, Sequence[str]] = {}  # of the members of an attached table, in code order
 
     def _made(self, text: str) -> SqlStatement:
         made = super()._made(text)
-        hold_to_lock(made, self._dialect.name, self._table.name[-1], self.parts, self._within)
+        hold_to_lock(made, self._dialect.name, self._table.name[-1], self.parts, self._within, self.ids, self.scenario)
         return made
 
 
-def hold_to_lock(made: SqlStatement, dialect: str, table: str, parts: frozenset[int], within: Cell) -> None:
+def hold_to_lock(
+    made: SqlStatement,
+    dialect: str,
+    table: str,
+    parts: frozenset[int],
+    within: Cell,
+    ids: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    scenario: str | None = None,
+) -> None:
     """Raise AssertionError if a select reads other parts of a table, or other rows, than it may."""
     parsed = sqlglot.parse_one(made.text, dialect=dialect)
     reading = [found.find_ancestor(exp.Select) for found in parsed.find_all(exp.Table) if found.name == table]
     assert reading, made.text
+    if scenario is not None:  # the rows of an attached table are a select of it, around which the tests stand
+        assert all(
+            scenario in {known.this for known in select.find_all(exp.Literal, exp.ByteString)} for select in reading
+        ), made.text
+        reading = [select.parent.find_ancestor(exp.Select) for select in reading]
     for select in reading:
         tests = list(conjuncts(select.args["where"].this))
         columns = [{column.name for column in test.find_all(exp.Column)} for test in tests]
         named = [test for test, of in zip(tests, columns, strict=True) if PART in of]
         assert len(named) == 1, made.text
-        assert codes_in(named[0], made) <= parts, made.text
+        assert codes_in(named[0], made, ids) <= parts, made.text
         rest = [test for test, of in zip(tests, columns, strict=True) if PART not in of]
         for leaf in leaves_around(within):
             if not allows(within, leaf):
-                assert not all(holds(test, leaf, made) for test in rest if names_only(test, leaf)), made.text
+                assert not all(holds(test, leaf, made, ids) for test in rest if names_only(test, leaf)), made.text
 
 
 def conjuncts(test: exp.Expression) -> Iterator[exp.Expression]:
@@ -88,29 +104,30 @@ def allows_part(part: Conjunction, leaf: Mapping[str, int]) -> bool:
     return codes and all(amounts)
 
 
-def codes_in(test: exp.Expression, made: SqlStatement) -> frozenset[int]:
-    """Return the integers that `column in (…)` lists, binds, or reads from a table beside the statement."""
+def codes_in(test: exp.Expression, made: SqlStatement, ids: Mapping[str, Sequence[str]]) -> frozenset[int]:
+    """Return the integers, or codes, that `column in (…)` lists, binds, or reads from a table beside the statement."""
     found = test.unnest()
     assert isinstance(found, exp.In), test.sql()
     places = (int(str(known.this)) for known in found.find_all(exp.Parameter, exp.Placeholder))
-    bound = frozenset(value for place in places for value in made.parameters[place - 1])
+    of_column = {id_: code for code, id_ in enumerate(ids.get(found.this.name, ()))}
+    bound = frozenset(of_column.get(value, value) for place in places for value in made.parameters[place - 1])
     beside = frozenset(code for table in found.find_all(exp.Table) for code in made.sets.get(table.name, [[]])[0])
-    return bound | beside | {number(known) for known in found.expressions}
+    return bound | beside | {of_column[known.name] if of_column else number(known) for known in found.expressions}
 
 
-def holds(test: exp.Expression, leaf: Mapping[str, int], made: SqlStatement) -> bool:
+def holds(test: exp.Expression, leaf: Mapping[str, int], made: SqlStatement, ids: Mapping[str, Sequence[str]]) -> bool:
     """Tell whether a test holds for a leaf."""
     match test:
         case exp.Paren():
-            return holds(test.this, leaf, made)
+            return holds(test.this, leaf, made, ids)
         case exp.And():
-            return holds(test.left, leaf, made) and holds(test.right, leaf, made)
+            return holds(test.left, leaf, made, ids) and holds(test.right, leaf, made, ids)
         case exp.Or():
-            return holds(test.left, leaf, made) or holds(test.right, leaf, made)
+            return holds(test.left, leaf, made, ids) or holds(test.right, leaf, made, ids)
         case exp.Not():
-            return not holds(test.this, leaf, made)
+            return not holds(test.this, leaf, made, ids)
         case exp.In():
-            return leaf[test.this.name] in codes_in(test, made)
+            return leaf[test.this.name] in codes_in(test, made, ids)
         case exp.Between():
             return number(test.args["low"]) <= leaf[test.this.name] <= number(test.args["high"])
         case exp.EQ():

@@ -9,6 +9,7 @@ from zoneinfo import available_timezones
 
 from cronsim import CronSim, CronSimError
 
+from engine.instance.build.attachments import attachment_faults, build_attachment
 from engine.instance.build.formats import build_format, refuse_constants, refuse_products
 from engine.instance.build.sources import EXTRACTS, LOCATED_BY, REPLACES, SOURCES
 from engine.instance.documents import Document, Location, known
@@ -282,6 +283,9 @@ def build_bindings(
         if columns is not None and part.target in live | rates:
             refuse_of_facts(document, at, part)
         binding = build_binding(document, at, key, part, sources[part.source])
+        format_ = build_format(document, at, part, file.sources[part.source], domain)
+        for place, fault, valid in attachment_faults(part, binding.source.kind, domain, format_):
+            document.fault([*at, *place], fault, valid)
         constants = dict(part.constant)
         scenario = constants.pop(domain.scenario_column, part.scenario) if domain else part.scenario
         filled = {column: ColumnMapping(constant=text) for column, text in constants.items()}
@@ -291,7 +295,7 @@ def build_bindings(
             fillings={**filled, **binding.fillings},
             fills_rates=part.target in rates,
             conversion=conversion,
-            format=build_format(document, at, part, file.sources[part.source], domain),
+            format=format_,
         )
     return bindings
 
@@ -332,14 +336,15 @@ def build_binding(document: Document, at: Location, key: str, part: BindingPart,
     """Return one binding."""
     needed = SOURCES[source.kind].extract
     others = [name for name in EXTRACTS if name != needed]
-    if getattr(part, needed) is None or any(getattr(part, other) is not None for other in others):
-        document.fault(at, f"{key} reads a {source.kind.value}", f"give {needed} and no {' or '.join(others)}")
-    hold_delivery(document, at, part, source.kind)
+    if part.attach is None:
+        if getattr(part, needed) is None or any(getattr(part, other) is not None for other in others):
+            document.fault(at, f"{key} reads a {source.kind.value}", f"give {needed} and no {' or '.join(others)}")
+        hold_delivery(document, at, part, source.kind)
     return Binding(
         key=key,
         source=source,
         target=part.target,
-        extract=", ".join(part.files.values()) if needed == "file" else getattr(part, needed) or "",
+        extract=part.attach or (", ".join(part.files.values()) if needed == "file" else getattr(part, needed) or ""),
         sheet=part.sheet,
         scenario=part.scenario,
         fillings={column: filling_of(document, at, column, mapped) for column, mapped in part.map.items()},
@@ -351,6 +356,7 @@ def build_binding(document: Document, at: Location, key: str, part: BindingPart,
         period_column=part.period_column,
         recent_periods=part.recent_periods or RECENT_PERIODS,
         parameters=part.parameters,
+        attach=build_attachment(part),
     )
 
 

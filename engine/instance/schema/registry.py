@@ -200,6 +200,13 @@ class ConvertPart(SchemaPart):
     """Rounds converted amounts; left out, they keep all digits of amount and rate."""
 
 
+class PinPart(SchemaPart):
+    """What tells that the rows of an attached table are still those surveyed."""
+
+    column: str
+    """Column whose greatest value grows with every change of a row, and is never set back."""
+
+
 class BindingPart(ExtractPart):
     """One feed: an extract of a source into a live table."""
 
@@ -213,6 +220,10 @@ class BindingPart(ExtractPart):
     """folder: sheet of a workbook; left out, the first."""
     extract: str | None = None
     """Databases: query; :name is a parameter, :period_start and :period_end_exclusive are what is asked for."""
+    attach: str | None = None
+    """postgresql, duckdb: table whose rows stay there, SCHEMA.TABLE; a load surveys it, and reports read it."""
+    pin: Literal["rows"] | PinPart | None = None
+    """attach: what tells that rows are still those surveyed; left out, rows: a hash of them."""
     parameters: dict[ParameterName, Id] = Field(default_factory=dict)
     """Databases: constants of the query, as text; a query that wants a number says :name::int."""
     scenario: ScenarioId | None = None

@@ -66,12 +66,12 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         for name, value in asked.claim:
             claims.setdefault(name, []).append(value)
         for line in describe_access(
-            profiles, asked.subject or "", claims, open_shelf(instance, settings.store).current()
+            profiles, asked.subject or "", claims, open_shelf(instance, settings.instance, settings.store).current()
         ):
             out.print(line, markup=False)
         return FAULTY if profiles.faults else DONE
     if asked.data:
-        books = open_shelf(instance, settings.store).current()
+        books = open_shelf(instance, settings.instance, settings.store).current()
         place = BooksFolder(catalogue=catalogue, folder=settings.instance, state=settings.state_folder)
         for line in (*describe_readings(place), *describe_files(list(instance.bindings.values()), place)):
             out.print(line, markup=False, soft_wrap=True)

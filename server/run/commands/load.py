@@ -97,7 +97,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
             out.print(f"  {loaded.rounded}", markup=False)
         tell_rejects(place, loaded.load, loaded.rejects, loaded.sums)
     catalogue, filled = instance.catalogue, {binding.target for binding in chosen}
-    books = open_shelf(instance, place.store, writes=True).current()
+    books = open_shelf(instance, place.folder, place.store, writes=True).current()
     of_domains = {domain.key: {domain.table, *tables_of(domain, catalogue)} for domain in catalogue.domains.values()}
     tell_completeness(books, [key for key, tables in of_domains.items() if tables & filled])
     return DONE

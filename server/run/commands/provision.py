@@ -52,7 +52,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         err.print(damage, markup=False)
     if done.damaged:
         return FAULTY
-    if tell_data_faults(open_shelf(instance, settings.store, writes=True).current(), instance):
+    if tell_data_faults(open_shelf(instance, settings.instance, settings.store, writes=True).current(), instance):
         return FAULTY
     out.print("The books match the files. A running server takes changed files at SIGHUP or a restart.")
     return DONE

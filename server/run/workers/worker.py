@@ -140,7 +140,7 @@ def callers_of(
     workshop: ScriptRunner,
 ) -> Callers:
     """Return the callers of an instance, as the parent read it."""
-    shelf = open_shelf(instance, settings.store)
+    shelf = open_shelf(instance, settings.instance, settings.store)
     Thread(target=shelf.current, name="first look at the books", daemon=True).start()
     feeds = Feeds.of(instance.bindings, loads, os.environ)
     limits = (settings.answer_tokens, settings.row_cap)

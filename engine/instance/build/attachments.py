@@ -1,0 +1,73 @@
+"""Feeds that attach a table: which of their keys a table that is read in place can keep to, and the others refused.
+
+It stands alone because an attached table takes other keys than an extract of the same source.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.instance.build.sources import FeedFault
+from engine.instance.schema.registry import BindingPart, ColumnPart, PinPart
+from engine.model.catalogue import Domain
+from engine.model.extract_formats import DebitCreditSide, ExtractFormat
+from engine.model.feeds import Attachment, SourceKind
+
+KINDS: Final = (SourceKind.POSTGRESQL, SourceKind.DUCKDB)
+TAKEN: Final = frozenset(
+    {"source", "target", "attach", "pin", "scenario", "map", "amount", "constant", "numbers"}
+    | {"schedule", "timezone", "allow_empty", "unknown_members"}
+)
+VIEW: Final = "make a view that does so, and attach the view"
+
+
+def build_attachment(part: BindingPart) -> Attachment | None:
+    """Return the table that a feed attaches, None if it attaches none."""
+    if part.attach is None:
+        return None
+    return Attachment(table=part.attach, change=part.pin.column if isinstance(part.pin, PinPart) else None)
+
+
+def attachment_faults(
+    part: BindingPart, kind: SourceKind, domain: Domain | None, format_: ExtractFormat
+) -> Iterator[FeedFault]:
+    """Yield keys that an attached table cannot keep to: location within the feed, fault, and what would be valid."""
+    if part.attach is None:
+        if part.pin is not None:
+            yield ["pin"], "the feed attaches no table, so there is nothing to pin", "give attach, or leave pin out"
+        return
+    if kind not in KINDS:
+        known = " and ".join(known.value for known in KINDS)
+        yield ["attach"], f"this release attaches no table of a {kind.value}", f"{known} take attach; load its rows"
+    if domain is None:
+        yield ["attach"], f"{part.target} holds no facts", "members, nodes and rates are loaded; give file or extract"
+    names = part.attach.split(".")
+    if not all(names) or len(names) > 2:
+        yield ["attach"], f"'{part.attach}' is no name of a table", "TABLE or SCHEMA.TABLE"
+    for key in sorted(part.model_fields_set - TAKEN):
+        yield [key], f"an attached table is read as it is, so {key} says nothing", f"leave {key} out, or {VIEW}"
+    for column, filling in part.map.items():
+        yield from filling_faults(column, filling, domain)
+    yield from format_faults(format_)
+    if domain is not None and domain.time_column in part.constant:
+        yield ["constant", domain.time_column], "the days of an attached table are a column of it", VIEW
+
+
+def filling_faults(column: str, filling: str | ColumnPart, domain: Domain | None) -> Iterator[FeedFault]:
+    """Yield what an attached table cannot fill a column with."""
+    if isinstance(filling, str):
+        return
+    for key in ("values", "format", "product"):
+        if getattr(filling, key):
+            yield ["map", column, key], f"an attached table is read as it is, so {key} says nothing", VIEW
+    if filling.constant is not None and domain is not None and column == domain.time_column:
+        yield ["map", column, "constant"], "the days of an attached table are a column of it", VIEW
+
+
+def format_faults(format_: ExtractFormat) -> Iterator[FeedFault]:
+    """Yield what a feed or its source says about texts, where an attached table has types."""
+    numbers = format_.numbers
+    for key in ("decimal", "thousands", "negative", "factor", "none"):
+        if getattr(numbers, key):
+            yield ["numbers", key], "the amounts of an attached table are numbers", f"leave {key} out, or {VIEW}"
+    if isinstance(format_.amount, DebitCreditSide):
+        yield ["amount", "side"], "an attached table is read as it is, so side says nothing", VIEW

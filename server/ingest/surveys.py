@@ -1,0 +1,192 @@
+"""Surveys of attached tables as loads: one look at a table, held to what a load of its rows would be held to."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from engine.facts.surveys import Survey
+from engine.model.catalogue import Catalogue, Domain
+from engine.model.errors import closest, quoted
+from engine.model.feeds import Binding
+from server.base.interfaces import StoreDown
+from server.ingest.columns import CONNECT, EXTRACT
+from server.ingest.rates import LiveTables
+from server.ingest.rejects import VALIDATE, LoadFailed
+from server.warehouses.attached import AttachedColumn, AttachedTable, attached_table
+from server.warehouses.dialects import ColumnKind
+from server.warehouses.lacks import ReaderMayWrite, refuse_table_writer
+from server.warehouses.opening import open_source
+from server.warehouses.survey import FoundIds, Read, SurveyText, TableColumns, faults_in, months_of, table_columns
+from server.warehouses.warehouse import StatementRefused, WarehouseDown
+
+SURVEYING: Final = 3600.0  # seconds that a statement of a survey may take
+MOST_IDS: Final = 5  # unknown ids that a message names
+VIEW: Final = "change it there, or attach a view of it"
+FLOATS: Final = ("double", "real", "float")
+EXACT: Final = ("numeric", "decimal", "number", "int", "bigint", "smallint", "tinyint", "hugeint", "uint", "ubigint")
+DAYS: Final = ("date", "timestamp", "datetime")
+TEXTS: Final = ("text", "character", "varchar", "char", "string", "uuid", "citext", "enum", "name", "int", "bigint")
+TAKEN: Final[Mapping[ColumnKind, tuple[tuple[str, ...], str]]] = {
+    ColumnKind.DAY: (DAYS, "a day is a DATE or a TIMESTAMP"),
+    ColumnKind.CODE: ((*TEXTS, "smallint", "integer", "hugeint"), "an id is a text or a whole number"),
+    ColumnKind.AMOUNT: (EXACT, "an amount is a NUMERIC or a whole number"),
+}
+
+
+class SurveyedTable:
+    """A table as one survey found it."""
+
+    def __init__(self, survey: Survey, table: AttachedTable, attached: Mapping[str, Any]) -> None:
+        self.survey = survey
+        self.table = table
+        self.attached = attached  # as the manifest keeps it
+
+
+def survey_table(
+    binding: Binding,
+    domain: Domain,
+    catalogue: Catalogue,
+    tables: LiveTables,
+    folder: Path,
+    environment: Mapping[str, str] = os.environ,
+) -> SurveyedTable:
+    """Return what a survey of the table of a binding finds. Raises LoadFailed, which names the table and column."""
+    wanted = attached_table(binding, domain)
+    try:
+        with closing(open_source(binding.source, folder, environment, SURVEYING)) as warehouse:
+            dialect = warehouse.dialect
+
+            def look(read: Read) -> SurveyedTable:
+                found = table_columns(read, dialect, wanted.name)
+                table, columns = resolve(wanted, found)
+                refuse_table_writer(binding.source.kind, read, dialect, table.name)
+                text = SurveyText(table, dialect, list(domain.dimensions))
+                refuse_rows(read, text, table, domain, catalogue)
+                ids = known_ids(read, text, table, binding, domain, catalogue, tables)
+                months = list(months_of(read, text, table, domain))
+                kept = {"table": list(table.name), "columns": columns, "described": wanted.digest}
+                return SurveyedTable(Survey(months=months, ids=ids), table, kept)
+
+            surveyed = warehouse.together(look)
+    except WarehouseDown as down:
+        raise LoadFailed(CONNECT, f"source {binding.source.key} cannot be reached: {down}") from down
+    except ReaderMayWrite as writer:
+        raise LoadFailed(CONNECT, f"source {binding.source.key}: {writer}") from writer
+    except (StatementRefused, StoreDown) as refused:
+        raise LoadFailed(EXTRACT, f"{wanted.words} cannot be surveyed: {refused}") from refused
+    if not surveyed.survey.rows and not binding.allows_empty:
+        raise LoadFailed(VALIDATE, f"{wanted.words} has no rows; allow_empty: true takes it at its word")
+    return surveyed
+
+
+def resolve(wanted: AttachedTable, found: TableColumns) -> tuple[AttachedTable, dict[str, str]]:
+    """Return the table and its columns under the names of the engine. Raises LoadFailed if one is missing or unfit."""
+    tables = found.by_table
+    exact = {name: columns for name, columns in tables.items() if name[-len(wanted.name) :] == wanted.name}
+    if len(exact or tables) != 1:
+        listed = ", ".join(".".join(name) for name in tables)
+        raise LoadFailed(
+            EXTRACT,
+            f"{wanted.words} is the name of several tables: {listed}; write the one meant, letter by letter"
+            if tables
+            else f"there is no table {wanted.words}, or the user of the source may not SELECT from it: see `attach`",
+        )
+    ((name, types),) = (exact or tables).items()
+    names: dict[str, str] = {}
+    for column, source in wanted.written:
+        names[source] = actual = column_named(source, types, wanted.words)
+        refuse_type(column, f"{wanted.words}.{actual}", types[actual])
+    return wanted.resolved(name, names), names
+
+
+def column_named(source: str, types: Mapping[str, str], table: str) -> str:
+    """Return the name of a column as the engine writes it. Raises LoadFailed."""
+    if source in types:
+        return source
+    alike = [column for column in types if column.lower() == source.lower()]
+    if len(alike) != 1:
+        near = closest(source, list(types))
+        guess = f"did you mean {quoted(near)}? " if near else ""
+        raise LoadFailed(
+            EXTRACT, f"{table} has no column {source}: {guess}it has {', '.join(types)}; name it under `map`"
+        )
+    return alike[0]
+
+
+def refuse_type(column: AttachedColumn | None, named: str, type_: str) -> None:
+    """Raise LoadFailed for a column whose type cannot hold what it fills."""
+    if column is None or column.kind not in TAKEN:
+        return
+    kinds, words = TAKEN[column.kind]
+    if column.kind is ColumnKind.AMOUNT and type_.startswith(FLOATS):
+        raise LoadFailed(EXTRACT, f"{named} is {type_}, which holds no exact amounts: make it NUMERIC; {VIEW}")
+    if not type_.startswith(kinds):
+        raise LoadFailed(EXTRACT, f"{named} is {type_}, and {words}: {VIEW}")
+
+
+def refuse_rows(read: Read, text: SurveyText, table: AttachedTable, domain: Domain, catalogue: Catalogue) -> None:
+    """Raise LoadFailed for rows that a load would reject, with their numbers and amounts."""
+    found = read(text.judged(catalogue.calendar.days_of(domain.grain)))
+    if not found.num_rows:
+        return
+    faults = list(faults_in(found, table, list(catalogue.scenarios), keeps_undated=domain.keeps_undated))
+    if faults:
+        refuse(table, [str(fault) for fault in faults], [fault.counted for fault in faults])
+
+
+def refuse(table: AttachedTable, faults: Sequence[str], counted: Sequence[str]) -> None:
+    """Raise LoadFailed with the faults of rows; the history of loads holds no value of any."""
+    message = f"{table.words} cannot be read as it is: {{}}; {VIEW} without them"
+    raise LoadFailed(VALIDATE, message.format("; ".join(faults)), recorded=message.format("; ".join(counted)))
+
+
+def known_ids(
+    read: Read,
+    text: SurveyText,
+    table: AttachedTable,
+    binding: Binding,
+    domain: Domain,
+    catalogue: Catalogue,
+    tables: LiveTables,
+) -> dict[str, pl.Series]:
+    """Return the ids of each dimension. Raises LoadFailed for those that are no members, with rows and amounts."""
+    ids: dict[str, pl.Series] = {}
+    strange: list[str] = []
+    counted: list[str] = []
+    for key in domain.dimensions:
+        found = FoundIds.of(read(text.members(key)))
+        ids[key] = found.ids
+        dimension = catalogue.dimensions[key]
+        if dimension.members is None or binding.extends_members:
+            continue
+        members = tables.known(dimension.members, "id")
+        if members is None:
+            raise LoadFailed(VALIDATE, f"{dimension.members} is not loaded yet, and {key} names its members")
+        if strangers := list(found.strangers(members)):
+            rows = sum(count for _, count, _ in strangers)
+            some = ", ".join(f"'{id_}'" for id_, *_ in strangers[:MOST_IDS])
+            more = f" and {len(strangers) - MOST_IDS} more" if len(strangers) > MOST_IDS else ""
+            are = "1 id is no member" if len(strangers) == 1 else f"{len(strangers):,} ids are no members"
+            says = f"{rows:,} row{'s' if rows != 1 else ''}: {are} of {key}"
+            strange.append(f"{says} ({some}{more}){amount_of(strangers, domain)}")
+            counted.append(says)
+    if strange:
+        faults = (
+            f"{fault}: load them into {binding.target}'s members, or unknown_members: extend" for fault in strange
+        )
+        refuse(table, list(faults), counted)
+    return ids
+
+
+def amount_of(strangers: Sequence[tuple[str, int, int]], domain: Domain) -> str:
+    """Return the amount of some rows in words."""
+    if not domain.measures:
+        return ""
+    measure = next(iter(domain.measures.values()))
+    total = Decimal(sum(amount for *_, amount in strangers)).scaleb(-measure.places)
+    return f", {measure.key} {total:,f}"

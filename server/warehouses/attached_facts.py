@@ -1,0 +1,205 @@
+"""The facts of attached tables: what a survey found, rollups of it here, and rows read where they are.
+
+Every answer is that of the version surveyed. The statements of a report are read in one transaction, beside what proves
+that the rows of each month it touches are those surveyed; an engine without transactions proves it before and after.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+import pyarrow as pa
+
+from engine.facts.files import MappedFiles
+from engine.facts.manifest import Load, Manifest, Partition, TouchedPart, refuse_other_places
+from engine.model.catalogue import Domain
+from engine.model.errors import Unavailable
+from engine.model.fact_store import (
+    VALUE,
+    DistinctSlice,
+    FactStore,
+    LastKnownSlice,
+    Presence,
+    Question,
+    RowSlice,
+    Slice,
+)
+from engine.model.scope import Cell
+from engine.model.stopping import Stop
+from server.base.interfaces import StoreDown
+from server.base.waits import WAITS
+from server.warehouses.attached import NULL_ID, AttachedRows, AttachedTable, month_of, tokens_in, tokens_text
+from server.warehouses.facts import AnswerPlan, WarehouseFacts
+from server.warehouses.statements import StatementText
+from server.warehouses.tables import PART
+from server.warehouses.warehouse import SqlStatement, Warehouse
+
+Read = Callable[[SqlStatement], pa.Table]
+
+
+class AttachedFacts(WarehouseFacts):
+    """The facts of one attached table at one version. Implements FactStore."""
+
+    def __init__(
+        self,
+        files: MappedFiles,
+        manifest: Manifest,
+        domains: Mapping[str, Domain],
+        *,
+        warehouse: Warehouse,
+        table: AttachedTable,
+        load: Load,
+    ) -> None:
+        """`manifest` has the partitions of the table alone, which `load` surveyed."""
+        surveyed = manifest.facts[table.domain]
+        self._token_of = {(part.scenario, part.bucket): part.token for part in surveyed}
+        numbered = tuple(replace(part, number=month_of(part.bucket), token=None) for part in surveyed)
+        known_parts = replace(manifest, facts={table.domain: numbered})
+        super().__init__(files, known_parts, domains, warehouse=warehouse)
+        lacking = {key for part in surveyed for key in part.unassigned or ()}
+        known = domains[table.domain].dimensions
+        ids = {key: files.frame(manifest.codes[key].file)["id"].to_list() for key in known if key in manifest.codes}
+        self._table, self._load = table, load
+        self._rows_of = AttachedRows(
+            table=table,
+            always=frozenset(known) - lacking,
+            ids={key: [NULL_ID, *listed[1:]] for key, listed in ids.items()},
+        )
+
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+        """Return the days that had rows when the table was surveyed; its rows do not last. See FactStore."""
+        return replace(super().presence(domain, scenario, within), lasts=False)
+
+    def _text(self, domain: str, touched: Sequence[TouchedPart], within: Cell, keys: Collection[str]) -> StatementText:
+        """Return an empty statement about some months of a scenario. Raises Unavailable if they cannot answer."""
+        for part, _ in touched:
+            refuse_other_places(self._domains[domain], part)
+        if strange := {*keys, *within.dimensions} - {column.key for column in self._table.columns}:
+            raise Unavailable(f"{self._table.words} was surveyed without {', '.join(sorted(strange))}: {self._again}.")
+        return StatementText(self._warehouse.dialect, self._reading([part for part, _ in touched]), within)
+
+    def _reading(self, parts: Sequence[Partition]) -> AttachedRows:
+        """Return the rows of some months of a scenario."""
+        months = frozenset(month_of(part.bucket) for part in parts)
+        return replace(self._rows_of, scenario=parts[0].scenario, months=months)
+
+    # Reading and proving.
+
+    def _read(self, plans: Sequence[AnswerPlan], stop: Stop) -> list[pa.Table | None]:
+        """Return the rows of the statements of some plans. Raises Unavailable unless all is as it was surveyed."""
+        by_scenario: dict[str, dict[str, Partition]] = {}
+        for part in (part for plan in plans for part in plan.parts):
+            by_scenario.setdefault(part.scenario, {})[part.bucket] = part
+        proofs = [(self._tokens([*parts.values()]), parts) for parts in by_scenario.values()]
+
+        def work(read: Read) -> list[pa.Table | None]:
+            self._prove(read, proofs)
+            found = [read(plan.statement) if plan.statement else None for plan in plans]
+            if not self._warehouse.dialect.begin:
+                self._prove(read, proofs)
+            return found
+
+        if not proofs:
+            return [None for _ in plans]
+        try:
+            with WAITS.substituted():
+                found = self._warehouse.together(work, stop)
+        except StoreDown as down:
+            raise Unavailable(f"The rows of facts in {self._table.words} cannot be read now: {down}.") from down
+        return [rows and self._coded(rows, plan) for rows, plan in zip(found, plans, strict=True)]
+
+    def _tokens(self, parts: Sequence[Partition]) -> SqlStatement:
+        """Ask for the tokens of some months of a scenario, of all their rows: nothing else leaves the engine."""
+        dialect, rows = self._warehouse.dialect, self._reading(parts)
+        months = ", ".join(str(month_of(part.bucket)) for part in parts)
+        return SqlStatement(
+            f"select {tokens_text(rows, dialect)} from {rows.source(dialect)} "
+            f"where {dialect.name_of(PART)} in ({months}) group by {dialect.name_of(PART)}"
+        )
+
+    def _prove(self, read: Read, proofs: Iterable[tuple[SqlStatement, Mapping[str, Partition]]]) -> None:
+        """Raise Unavailable if rows of some months are not those surveyed."""
+        for statement, parts in proofs:
+            found = dict(tokens_in(read(statement)))
+            expected = {part.bucket: self._token_of[part.scenario, part.bucket] for part in parts.values()}
+            if changed := sorted(month for month, token in expected.items() if found.get(month_of(month)) != token):
+                raise self._changed(f"{next(iter(parts.values())).scenario} {', '.join(changed)}")
+
+    def _changed(self, what: str) -> Unavailable:
+        return Unavailable(
+            f"{self._table.words} has changed since it was surveyed at {self._load.loaded_at:%Y-%m-%d %H:%M} UTC "
+            f"({what}), so no figure is given: {self._again}, then ask again."
+        )
+
+    def _coded(self, found: pa.Table, plan: AnswerPlan) -> pa.Table:
+        """Return the rows of a statement with codes in the place of ids."""
+        frame = pl.DataFrame(found.rename_columns([str(place) for place in range(found.num_columns)]))
+        for place, (name, dtype) in enumerate(plan.schema.items()):
+            ids = frame[str(place)]
+            if ids.dtype != pl.String or not dtype.is_unsigned_integer():
+                continue
+            known = self._rows_of.ids.get((plan.counted or "") if name == VALUE else name, (NULL_ID,))
+            codes = ids.replace_strict(known, range(len(known)), default=None, return_dtype=pl.Int64)
+            if codes.null_count() > ids.null_count():
+                raise self._changed(f"it has other members of {name}")
+            frame = frame.with_columns(codes.alias(str(place)))
+        return frame.to_arrow()
+
+    @property
+    def _again(self) -> str:
+        return f"run `tieout load {self._table.binding}`"
+
+
+class RoutedFacts:
+    """Facts of which some scenarios of domains lie in stores of their own. Implements FactStore."""
+
+    def __init__(self, others: FactStore, routes: Mapping[tuple[str, str], FactStore]) -> None:
+        """`routes` are by domain and scenario."""
+        self._others = others
+        self._routes = routes
+
+    def collect(self, questions: Sequence[Question], stop: Stop) -> list[pl.DataFrame]:
+        """Return the answers to all questions; each store gets its own at once. See FactStore."""
+        stores = [self._of(question.asked.domain, question.asked.scenario) for question in questions]
+        found: dict[int, pl.DataFrame] = {}
+        for store in dict.fromkeys(stores):
+            places = [place for place, known in enumerate(stores) if known is store]
+            frames = store.collect([questions[place] for place in places], stop)
+            found.update(zip(places, frames, strict=True))
+        stop()
+        return [found[place] for place in range(len(questions))]
+
+    def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
+        """See FactStore."""
+        return self._of(asked.domain, asked.scenario).sums(asked, within)
+
+    def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
+        """See FactStore."""
+        return self._of(asked.domain, asked.scenario).rows(asked, within)
+
+    def last_known(self, asked: LastKnownSlice, within: Cell) -> pl.LazyFrame:
+        """See FactStore."""
+        return self._of(asked.domain, asked.scenario).last_known(asked, within)
+
+    def distinct(self, asked: DistinctSlice, within: Cell) -> pl.LazyFrame:
+        """See FactStore."""
+        return self._of(asked.domain, asked.scenario).distinct(asked, within)
+
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+        """See FactStore."""
+        return self._of(domain, scenario).presence(domain, scenario, within)
+
+    def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
+        """See FactStore."""
+        return self._of(domain, scenario).codes(domain, scenario, dimension, within)
+
+    def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
+        """See FactStore."""
+        return self._of(domain, scenario).unassigned(domain, scenario, dimensions, within)
+
+    def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
+        """See FactStore."""
+        return self._of(domain, scenario).brought_by(domain, scenario, load, within)
+
+    def _of(self, domain: str, scenario: str) -> FactStore:
+        return self._routes.get((domain, scenario), self._others)

@@ -1,0 +1,256 @@
+"""The survey of an attached table: its columns, what would be rejected of its rows, and what its months hold.
+
+Nothing is copied but sums: counts, days, magnitudes and tokens of each month, the ids that occur, and rollups.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import polars as pl
+import pyarrow as pa
+
+from engine.facts.expressions import INT64_LIMIT
+from engine.facts.surveys import SurveyedMonth
+from engine.model.calendar.periods import Span
+from engine.model.catalogue import Domain
+from engine.model.fact_store import DATE, ROWS
+from server.warehouses.attached import (
+    NULL_ID,
+    SCENARIO,
+    UNDATED_MONTH,
+    AttachedColumn,
+    AttachedRows,
+    AttachedTable,
+    bucket_of,
+    tokens_in,
+    tokens_text,
+)
+from server.warehouses.dialects import ColumnKind, SqlDialect
+from server.warehouses.tables import PART, plain_name
+from server.warehouses.warehouse import SqlStatement
+
+Read = Callable[[SqlStatement], pa.Table]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnFault:
+    """Rows of a table that no figure may be made of: what one column has, in how many rows, and their amount."""
+
+    column: str
+    reason: str
+    rows: int
+    amount: Decimal | None = None
+
+    @property
+    def counted(self) -> str:
+        """The fault without a value of any row."""
+        return f"{self.rows:,} row{'s' if self.rows != 1 else ''}: {self.column} {self.reason}"
+
+    def __str__(self) -> str:
+        """Return the fault with its amount."""
+        return self.counted if self.amount is None else f"{self.counted}, amount {self.amount.normalize():,f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumns:
+    """The tables of some name that a user sees: the columns of each and their types."""
+
+    by_table: Mapping[tuple[str, str], Mapping[str, str]]
+
+
+def table_columns(read: Read, dialect: SqlDialect, name: Sequence[str]) -> TableColumns:
+    """Return the tables of a name, which may leave out its schema, whatever the case of its letters."""
+    *schema, table = (part.lower() for part in name)
+    column = dialect.catalogue_schema
+    of_schema = f"lower({column}) = {dialect.quote_text(schema[-1])}" if schema else f"{column} = {dialect.schema}"
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    text = dialect.columns.format(schema=of_schema, table=dialect.quote_text(table))
+    rows = zip(*(each.to_pylist() for each in read(SqlStatement(text)).columns), strict=True)
+    for of_schema, of_table, column, type_ in rows:
+        found.setdefault((of_schema, of_table), {})[column] = type_
+    return TableColumns(by_table=found)
+
+
+class SurveyText:
+    """The statements of a survey."""
+
+    def __init__(self, table: AttachedTable, dialect: SqlDialect, ids: Sequence[str]) -> None:
+        self._table = table
+        self._dialect = dialect
+        self._rows = AttachedRows(table=table, ids=dict.fromkeys(ids, ()))
+        self._measures = table.of(ColumnKind.AMOUNT)
+
+    def judged(self, days: Span) -> SqlStatement:
+        """Ask for what would be rejected, by scenario: see `faults_in`."""
+        dialect, rows = self._dialect, self._rows
+        scenario, day = rows.value(self._table.scenario, dialect), rows.day(dialect)
+        outside = f"{day} < {dialect.day_of(days.first)} or {day} > {dialect.day_of(days.last)}"
+        counted = self._counted
+        columns = [scenario, dialect.whole.format("count(*)"), counted(f"{day} is null"), counted(outside)]
+        for measure in self._measures:
+            held = rows.amount(measure, dialect, exact=False)
+            exact = rows.amount(measure, dialect)
+            limit = Decimal(INT64_LIMIT - 1).scaleb(-measure.places)
+            large = f"abs({exact}) > {limit}"
+            columns += [
+                counted(f"{held} is null"),
+                *(part for test in (f"{held} <> {exact}", large) for part in (counted(test), self._summed(held, test))),
+            ]
+        named = ", ".join(f"{column} as tieout_j{at}" for at, column in enumerate(columns))
+        return SqlStatement(f"select {named} {rows.base(dialect)} group by {scenario}")
+
+    def _summed(self, amount: str, test: str) -> str:
+        return self._dialect.as_text.format(f"sum(case when {test} then {amount} end)")
+
+    def members(self, dimension: str) -> SqlStatement:
+        """Ask for the ids of a dimension, how many rows have each, and the sum of the first measure over them."""
+        name, dialect = self._dialect.name_of, self._dialect
+        column = name(plain_name(dimension))
+        amount = "0"
+        if self._measures:
+            amount = f"coalesce(sum({dialect.wide.format(name(plain_name(self._measures[0].key)))}), 0)"
+        return SqlStatement(
+            f"select {column}, {dialect.whole.format('count(*)')} as tieout_count, "
+            f"{dialect.as_text.format(amount)} as tieout_amount from {self._rows.source(dialect)} group by {column}"
+        )
+
+    def days(self, dimensions: Sequence[str]) -> SqlStatement:
+        """Ask, by scenario, month and day, for rows; Σ and number of each measure; rows without each dimension."""
+        name, dialect = self._dialect.name_of, self._dialect
+        keys = [name(SCENARIO), name(PART), name(plain_name(DATE))]
+        columns = [*keys, dialect.whole.format("count(*)")]
+        for measure in self._measures:
+            amount = name(plain_name(measure.key))
+            magnitude = f"coalesce(sum(abs({dialect.wide.format(amount)})), 0)"
+            columns += [dialect.as_text.format(magnitude), dialect.whole.format(f"count({amount})")]
+        columns += [self._counted(f"{name(plain_name(key))} = ''") for key in dimensions]
+        named = ", ".join(
+            column if at < len(keys) else f"{column} as tieout_d{at}" for at, column in enumerate(columns)
+        )
+        return SqlStatement(f"select {named} from {self._rows.source(dialect)} group by {', '.join(keys)}")
+
+    def tokens(self) -> SqlStatement:
+        """Ask for the token of each scenario and month."""
+        name, dialect = self._dialect.name_of, self._dialect
+        return SqlStatement(
+            f"select {name(SCENARIO)}, {tokens_text(self._rows, dialect)} from {self._rows.source(dialect)} "
+            f"group by {name(SCENARIO)}, {name(PART)}"
+        )
+
+    def rollup(self, dimensions: Sequence[str]) -> SqlStatement:
+        """Ask for the sums of each scenario and month by some dimensions."""
+        name, dialect = self._dialect.name_of, self._dialect
+        keys = ", ".join((name(SCENARIO), name(PART), *(name(plain_name(key)) for key in dimensions)))
+        sums = (f"coalesce(sum({name(plain_name(measure.key))}), 0)" for measure in self._measures)
+        totals = [dialect.whole.format(total) for total in (*sums, "count(*)")]
+        named = ", ".join(f"{total} as tieout_r{at}" for at, total in enumerate(totals))
+        return SqlStatement(
+            f"select {keys}, {named} from {self._rows.source(dialect)} "
+            f"where {name(PART)} <> {UNDATED_MONTH} group by {keys}"
+        )
+
+    def _counted(self, test: str) -> str:
+        return self._dialect.whole.format(f"coalesce(sum(case when {test} then 1 else 0 end), 0)")
+
+
+def faults_in(
+    found: pa.Table, table: AttachedTable, scenarios: Sequence[str], *, keeps_undated: bool
+) -> Iterator[ColumnFault]:
+    """Yield what would be rejected of the rows that `SurveyText.judged` asked about."""
+    of_scenario = words_of(table.scenario)
+    sums: list[list[Decimal]] = []
+    for scenario, rows, *rest in zip(*(column.to_pylist() for column in found.columns), strict=True):
+        if scenario not in scenarios:
+            reason = f"'{scenario}' is no scenario of scenarios.yaml" if scenario else "is missing"
+            yield ColumnFault(column=of_scenario, reason=reason, rows=int(rows))
+        sums.append([Decimal(value or 0) for value in rest])
+    undated, outside, *of_measures = (sum(values) for values in zip(*sums, strict=True))
+    of_day = words_of(table.columns[0])
+    if undated and not keeps_undated:
+        yield ColumnFault(column=of_day, reason="is missing", rows=int(undated))
+    if outside:
+        yield ColumnFault(column=of_day, reason="is outside the calendar", rows=int(outside))
+    for at, measure in enumerate(table.of(ColumnKind.AMOUNT)):
+        blank, fine, of_fine, large, of_large = of_measures[5 * at : 5 * at + 5]
+        column = words_of(measure)
+        if blank and table.blank == "reject":
+            yield ColumnFault(column=column, reason="is missing", rows=int(blank))
+        if fine:
+            reason = f"has more than {measure.places} decimal places"
+            yield ColumnFault(column=column, reason=reason, rows=int(fine), amount=Decimal(of_fine))
+        if large:
+            yield ColumnFault(column=column, reason="is too large", rows=int(large), amount=Decimal(of_large))
+
+
+def words_of(column: AttachedColumn) -> str:
+    """Return the columns of the table that make a column, as messages name them."""
+    return " − ".join(column.sources) or column.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundIds:
+    """The ids of a dimension that occur, with the number of their rows and their amount in units."""
+
+    ids: pl.Series
+    rows: pl.Series
+    amounts: pl.Series
+
+    @classmethod
+    def of(cls, found: pa.Table) -> "FoundIds":
+        """Return the ids of an answer to `SurveyText.members`, without the rows that have none."""
+        frame = pl.DataFrame(found.rename_columns(["id", "rows", "amount"])).cast({"id": pl.String})
+        frame = frame.filter(pl.col("id") != NULL_ID)
+        return cls(ids=frame["id"], rows=frame["rows"], amounts=frame["amount"])
+
+    def strangers(self, known: pl.Series) -> Iterator[tuple[str, int, int]]:
+        """Yield the ids that are not known, with their rows and amounts, the most rows first."""
+        frame = pl.DataFrame({"id": self.ids, "rows": self.rows, "amount": self.amounts})
+        strange = frame.filter(~pl.col("id").is_in(known.implode())).sort("rows", "id", descending=[True, False])
+        for id_, rows, amount in strange.iter_rows():
+            yield id_, rows, int(amount)
+
+
+def months_of(read: Read, text: SurveyText, table: AttachedTable, domain: Domain) -> Iterator[SurveyedMonth]:
+    """Yield what each scenario and month holds, in their order."""
+    measures, dimensions = [column.key for column in table.of(ColumnKind.AMOUNT)], list(domain.dimensions)
+    tokens = read(text.tokens())
+    scenarios = tokens.column(0).to_pylist()
+    known = {(scenario, *month): token for scenario, (*month, token) in zip(scenarios, tokens_in(tokens), strict=True)}
+    months = monthly(read(text.days(dimensions)), measures, dimensions)
+    fits = all(held < INT64_LIMIT for key in measures for held in months[f"size of {key}"])
+    rollups = {keys: rolled_up(read(text.rollup(keys)), keys, measures) for keys in domain.rollups or () if fits}
+    for row in months.iter_rows(named=True):
+        of = row[SCENARIO], row[PART]
+        yield SurveyedMonth(
+            scenario=row[SCENARIO],
+            bucket=bucket_of(row[PART]),
+            rows=row[ROWS],
+            days=tuple(row["days"]),
+            magnitudes={key: int(row[f"size of {key}"]) for key in measures},
+            unassigned=tuple(key for key in dimensions if row[f"without {key}"]),
+            blanks=tuple(key for key in measures if row[f"number of {key}"] < row[ROWS]),
+            token=known[of],
+            rollups={keys: found[of] for keys, found in rollups.items() if of in found},
+        )
+
+
+def monthly(found: pa.Table, measures: Sequence[str], dimensions: Sequence[str]) -> pl.DataFrame:
+    """Return the answer to `SurveyText.days` by scenario and month: rows, days, sizes and numbers of amounts."""
+    sizes, numbers = [f"size of {key}" for key in measures], [f"number of {key}" for key in measures]
+    of_measures = [name for pair in zip(sizes, numbers, strict=True) for name in pair]
+    without = [f"without {key}" for key in dimensions]
+    frame = pl.DataFrame(found.rename_columns([SCENARIO, PART, DATE, ROWS, *of_measures, *without]))
+    frame = frame.with_columns(pl.col(sizes).cast(pl.Int128))
+    days = pl.col(DATE).dt.day().drop_nulls().sort().alias("days")
+    summed = frame.group_by(SCENARIO, PART).agg(days, pl.col(ROWS, *of_measures, *without).sum())
+    return summed.sort(SCENARIO, PART)
+
+
+def rolled_up(
+    found: pa.Table, dimensions: Sequence[str], measures: Sequence[str]
+) -> Mapping[tuple[str, int], pl.DataFrame]:
+    """Return the sums of each scenario and month by the ids of some dimensions."""
+    frame = pl.DataFrame(found.rename_columns([SCENARIO, PART, *dimensions, *measures, ROWS]))
+    parts = frame.partition_by(SCENARIO, PART, as_dict=True, include_key=False)
+    return {(str(scenario), int(month)): part for (scenario, month), part in parts.items()}

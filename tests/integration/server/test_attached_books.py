@@ -1,0 +1,264 @@
+"""Books whose rows stay in a table of somebody else: surveyed, asked and proven in DuckDB and PostgreSQL."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psycopg
+import pytest
+import yaml
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from engine.books.books import Shelf
+from engine.door import EVERYONE, Door
+from engine.instance.read import read_instance
+from engine.model.errors import Unavailable
+from engine.model.feeds import LoadStatus
+from server.ingest.load import BindingFailed
+from server.warehouses.opening import AttachedSources, versions_in
+from tests.support.books import load_feeds
+from tests.support.postgres import schema_of
+from tests.support.small import figures, write_instance
+
+DOMAIN = """
+time: {column: date}
+dimensions: {account: account, centre: centre}
+measures: {amount: {places: 2}}
+metrics:
+  revenue: {measure: amount}
+  customers: {over_members: {count_distinct: centre}}
+  stock: {measure: amount, over_time: {last_known: always}}
+inspect_enabled: true
+inspect_columns: [date, account, centre, amount, memo]
+rollups: [[account]]
+"""
+PROFILES = """
+everyone: {scenarios: {'*': {}}}
+some: {scenarios: {'*': {dimensions: {account: {allow: [B]}}}}}
+assign: [{subject: dev, profile: everyone}]
+"""
+COLUMNS = "POSTED date, KONTO varchar(20), KST integer, SZENARIO text, BETRAG numeric(18,2), MEMO text, CHANGED integer"
+INSERT = """
+insert into FINANCE_LINES values
+('2021-01-05', 'A', 1, 'actual', 10, 'x', 1),
+('2021-01-07', 'B', null, 'actual', 5.25, null, 1),
+('2021-02-05', 'B', 2, 'actual', 32, 'it''s', 1),
+('2021-02-09', 'A', 1, 'budget', 5, '', 1)
+"""
+MAPPED = {"date": "POSTED", "account": "KONTO", "centre": "KST", "scenario": "SZENARIO", "amount": "BETRAG"}
+BOTH = {"scenarios": {"A": "actual", "B": "budget"}, "period": ("2021-01", "2021-02")}
+
+
+@dataclass
+class AttachedBooks:
+    """A table of somebody else, and an instance that attaches it."""
+
+    folder: Path
+    run: Callable[[str], None]  # a statement, as the owner of the table
+    source: Mapping[str, str]
+    binding: dict[str, Any] = field(default_factory=dict)
+    opened: ExitStack = field(default_factory=ExitStack)
+
+    def write(self, domain: str = DOMAIN, **binding: Any) -> None:
+        """Write the instance; `binding` has further keys of the feed."""
+        self.binding = {
+            "source": "dwh",
+            "target": "live.gl",
+            "attach": "FINANCE_LINES",
+            "map": MAPPED,
+            "unknown_members": "extend",
+            **binding,
+        }
+        write_instance(
+            self.instance,
+            facts={},
+            domains={"gl": domain},
+            dimensions="account: {kind: leaf}\ncentre: {kind: leaf}",
+            profiles=PROFILES,
+            tables={},
+            sources={"dwh": self.source},
+            bindings={"gl": self.binding},
+        )
+
+    @property
+    def instance(self) -> Path:
+        """The folder of the instance."""
+        return self.folder / "books"
+
+    def survey(self) -> int:
+        """Load the feed, and return the number of rows that it surveyed."""
+        (loaded,) = load_feeds(self.instance, self.folder / "state", "gl")
+        return loaded.rows_landed
+
+    def refusal(self) -> tuple[LoadStatus, str]:
+        """Return at what step a survey fails, and what it says."""
+        with pytest.raises(BindingFailed) as failed:
+            self.survey()
+        return failed.value.status, failed.value.message
+
+    def door(self, profile: str | None = None) -> Door:
+        """Open the books as a server does."""
+        known = read_instance(self.instance)
+        sources = self.opened.enter_context(closing(AttachedSources(known.bindings, self.instance)))
+        shelf = Shelf(known.catalogue, self.folder / "state" / "store", versions_in(None, sources))
+        return Door(shelf, known.profiles.by_key[profile] if profile else EVERYONE)
+
+
+@contextmanager
+def in_duckdb(folder: Path) -> Iterator[AttachedBooks]:
+    """Yield a table in a file of DuckDB."""
+    file = folder / "warehouse.duckdb"
+
+    def run(statement: str) -> None:
+        with closing(duckdb.connect(str(file))) as owner:
+            owner.execute(statement)
+
+    yield AttachedBooks(folder, run, {"kind": "duckdb", "path": str(file)})
+
+
+@contextmanager
+def in_postgresql(folder: Path, uri: str, patch: pytest.MonkeyPatch) -> Iterator[AttachedBooks]:
+    """Yield a table in PostgreSQL, and a user who may select from what its owner makes."""
+    with schema_of(uri) as owned, closing(psycopg.connect(owned, autocommit=True)) as owner:
+        schema = conninfo_to_dict(owned)["options"].partition("=")[2]
+        owner.execute(f"create role {schema}_reader login password 'x'".encode())
+        owner.execute(f"grant usage on schema {schema} to {schema}_reader".encode())
+        owner.execute(f"alter default privileges in schema {schema} grant select on tables to {schema}_reader".encode())
+        patch.setenv("DWH_URL", make_conninfo(owned, user=f"{schema}_reader"))
+        yield AttachedBooks(
+            folder, lambda statement: [owner.execute(statement.encode())], {"kind": "postgresql", "uri_env": "DWH_URL"}
+        )
+        owner.execute(f"drop owned by {schema}_reader cascade".encode())
+        owner.execute(f"drop role {schema}_reader".encode())
+
+
+@pytest.fixture(params=["duckdb", "postgresql"])
+def empty(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AttachedBooks]:
+    """A warehouse without a table."""
+    uri = "" if request.param == "duckdb" else request.getfixturevalue("embedded_server")
+    opened = in_postgresql(tmp_path, uri, monkeypatch) if uri else in_duckdb(tmp_path)
+    with opened as books, books.opened:
+        yield books
+
+
+@pytest.fixture
+def attached(empty: AttachedBooks) -> AttachedBooks:
+    """A table of four rows, and an instance that attaches it."""
+    empty.run(f"create table FINANCE_LINES ({COLUMNS})")
+    empty.run(INSERT)
+    empty.write()
+    return empty
+
+
+def test_a_statement_rows_and_counts_come_from_a_table_that_nobody_loaded(attached: AttachedBooks) -> None:
+    assert attached.survey() == 4
+    assert not list((attached.folder / "state" / "store" / "facts").rglob("*.arrow"))
+    door, some = attached.door(), attached.door("some")
+    by_account = door.metric("revenue", dimensions=["account"], **BOTH)
+    assert figures(by_account, "alias", "account") == {
+        ("A", "A"): 10, ("A", "B"): Decimal("37.25"), ("A", None): Decimal("47.25"),
+        ("B", "A"): 5, ("B", "B"): None, ("B", None): 5,
+    }  # fmt: skip
+    by_centre = figures(some.metric("revenue", dimensions=["centre"], **BOTH), "alias", "centre")
+    assert by_centre["A", "2"] == 32
+    assert by_centre["A", "(unassigned)"] == Decimal("5.25")
+    assert by_centre["B", None] is None
+    assert figures(door.metric("customers", **BOTH), "alias") == {"A": 2, "B": 1}
+    assert figures(some.metric("stock", **BOTH), "alias")["A"] == Decimal("37.25")  # each leaf's own last
+    rows = door.rows("gl", scenario="actual", limit=9).rows
+    assert [row[1] for row in rows] == ["A", "B", "B"]
+    assert [row[-1] for row in rows] == ["x", None, "it's"]
+    assert len(some.rows("gl", scenario="actual", limit=9).rows) == 2
+
+
+def test_a_month_that_changed_gives_no_figure_until_it_is_surveyed_again(attached: AttachedBooks) -> None:
+    attached.survey()
+    door = attached.door()
+    first = door.metric("revenue", dimensions=["account"], **BOTH)
+    attached.run("update FINANCE_LINES set KONTO = 'A' where KST = 2")  # counts and sums stay as they are
+    for dimensions in (["account"], ["centre"], []):  # from rollups and from rows
+        with pytest.raises(Unavailable) as refused:
+            door.metric("revenue", dimensions=dimensions, **BOTH)
+        assert "FINANCE_LINES has changed since it was surveyed at 20" in str(refused.value).replace(
+            "finance_lines", "FINANCE_LINES"
+        )
+        assert "(actual 2021-02), so no figure is given: run `tieout load gl`, then ask again." in str(refused.value)
+    with pytest.raises(Unavailable, match="has changed"):
+        door.rows("gl", scenario="actual", limit=9)
+    january = {**BOTH, "period": ("2021-01", "2021-01")}
+    assert figures(door.metric("revenue", **january), "alias")["A"] == Decimal("15.25")
+    attached.survey()
+    again = figures(door.metric("revenue", dimensions=["account"], **BOTH), "alias", "account")
+    assert again["A", "A"] == 42
+    assert figures(first, "alias", "account")["A", "A"] == 10
+
+
+def test_a_named_column_tells_what_changed(attached: AttachedBooks) -> None:
+    (attached.instance / "integrations.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "sources": {"dwh": dict(attached.source)},
+                "bindings": {"gl": {**attached.binding, "pin": {"column": "CHANGED"}}},
+            }
+        )
+    )
+    attached.survey()
+    door = attached.door()
+    attached.run("update FINANCE_LINES set MEMO = 'y' where KST = 2")  # the column says that nothing changed
+    assert figures(door.metric("revenue", **BOTH), "alias")["A"] == Decimal("47.25")
+    attached.run("update FINANCE_LINES set BETRAG = 33, CHANGED = 2 where KST = 2")
+    with pytest.raises(Unavailable, match="has changed since it was surveyed"):
+        door.metric("revenue", **BOTH)
+
+
+LINES = "alter table FINANCE_LINES"
+REFUSED = (
+    (f"{LINES} drop column KST", "extract", "has no column KST: "),
+    (f"{LINES} alter column BETRAG type double precision", "extract", "holds no exact amounts: make it NUMERIC"),
+    (f"{LINES} alter column KONTO type double precision using 1", "extract", "an id is a text or a whole number"),
+    (f"{LINES} alter column POSTED type text using 'x'", "extract", "a day is a DATE or a TIMESTAMP"),
+    (
+        f"{LINES} alter column BETRAG type numeric(18,4) using BETRAG + 0.001",
+        "validate",
+        "4 rows: BETRAG has more than 2 decimal places, amount 52.254",
+    ),
+    ("update FINANCE_LINES set BETRAG = null where KST = 2", "validate", "1 row: BETRAG is missing"),
+    ("update FINANCE_LINES set POSTED = null where KST = 2", "validate", "1 row: POSTED is missing"),
+    ("update FINANCE_LINES set SZENARIO = 'plan' where KST = 2", "validate", "1 row: SZENARIO 'plan' is no scenario"),
+    ("delete from FINANCE_LINES", "validate", "has no rows; allow_empty: true takes it at its word"),
+    ("drop table FINANCE_LINES", "extract", "there is no table FINANCE_LINES, or the user of the source may not"),
+)
+
+
+def test_a_survey_refuses_what_no_exact_figure_can_be_made_of(empty: AttachedBooks) -> None:
+    empty.write()
+    for change, status, says in REFUSED:
+        empty.run(f"create table FINANCE_LINES ({COLUMNS})")
+        empty.run(INSERT)
+        empty.run(change)
+        found, message = empty.refusal()
+        assert found is LoadStatus(f"failed_{status}")
+        assert says.lower() in message.lower()
+        empty.run("drop table if exists FINANCE_LINES")
+
+
+def test_ids_that_are_no_members_are_refused_with_their_rows_and_amounts(attached: AttachedBooks) -> None:
+    dimensions = "account: {kind: leaf, members: live.account}\ncentre: {kind: leaf}\n"
+    (attached.instance / "dimensions.yaml").write_text(dimensions)
+    (attached.instance / "data" / "account.csv").write_text("id,name\nA,Sales\n")
+    files = {"account": {"source": "files", "target": "live.account", "file": "account.csv"}}
+    sources = {"dwh": dict(attached.source), "files": {"kind": "folder", "path": "data"}}
+    known = {**attached.binding, "unknown_members": "reject"}
+    written = {"sources": sources, "bindings": {**files, "gl": known}}
+    (attached.instance / "integrations.yaml").write_text(yaml.safe_dump(written))
+    load_feeds(attached.instance, attached.folder / "state", "account")
+    status, message = attached.refusal()
+    assert status is LoadStatus.FAILED_VALIDATE
+    assert "2 rows: 1 id is no member of account ('B'), amount 37.25" in message
+    (attached.instance / "data" / "account.csv").write_text("id,name\nA,Sales\nB,Costs\n")
+    load_feeds(attached.instance, attached.folder / "state", "account")
+    assert attached.survey() == 4
