@@ -31,6 +31,7 @@ async function keep(name: string, context: BrowserContext, png: Buffer): Promise
     canvas.getContext("2d")?.drawImage(bitmap, 0, 0);
     return canvas.toDataURL("image/webp", quality).replace(/^.*,/, "");
   }, [`data:image/png;base64,${png.toString("base64")}`, QUALITY] as const);
+  await page.close(); // in front of it, a view that is shown next would not be drawn
   const picture = Buffer.from(written, "base64");
   assert.ok(picture.length < MOST_BYTES, `${picture.length} bytes`);
   writeFileSync(`${INTO}/${name}.webp`, picture);
