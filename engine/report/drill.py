@@ -8,6 +8,7 @@ side, operand, or pair of them.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from engine.model.calendar.periods import Span
 from engine.model.catalogue import DimensionKind
 from engine.model.requests import Exclusion, Selection
 from engine.model.scenarios import Reference, Side
@@ -72,16 +73,21 @@ def period_drill(readings: Sequence[ColumnRead], plan: FigurePlan) -> Drill:
     """Return the period of a column: the last period of a breakdown if every side has a window, else the range."""
     last = plan.last_time
     if last and all(reading.side.has_window for reading in readings):
-        return column_period(last)
+        return column_period(last, plan)
     return {"period_start": plan.query.asked.start.code, "period_end": plan.query.asked.end.code}
 
 
-def column_period(column: TimeColumn) -> dict[str, str]:
-    """Return the range of a column of time: its period or periods, else its days."""
+def column_period(column: TimeColumn, plan: FigurePlan) -> dict[str, str]:
+    """Return the range of a column of time: its period or periods, else those that have its days, else its days.
+
+    Books by month know no days: what a quarter and a calendar half share is told in months.
+    """
     if runs := column.runs:
         return {"period_start": runs[0].start.code, "period_end": runs[-1].end.code}
-    first, last = column.spans[0].first, column.spans[-1].last
-    return {"period_start": first.isoformat(), "period_end": last.isoformat()}
+    days = Span(column.spans[0].first, column.spans[-1].last)
+    if run := plan.reader.catalogue.calendar.spanning(days):
+        return {"period_start": run.start.code, "period_end": run.end.code}
+    return {"period_start": days.first.isoformat(), "period_end": days.last.isoformat()}
 
 
 def common_filters(plan: FigurePlan) -> Drill:
@@ -115,7 +121,7 @@ def place_drill(members: Sequence[ReportMember], plan: FigurePlan, time: int) ->
     }
     period: dict[str, str] = {}
     if time < len(plan.times):
-        period = column_period(plan.times[time])
+        period = column_period(plan.times[time], plan)
         if whole := plan.times[time].whole:
             filters |= dict.fromkeys(plan.query.by_time, whole.code)
         elif (parts := plan.times[time].parts) and len(plan.times[time].spans) > 1:

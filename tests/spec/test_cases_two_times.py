@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.support.small import figures, small_books
 A = {"A": "actual"}
 LEDGER = """
 time: {column: date}
+inspect_enabled: true
 dimensions: {}
 measures: {amount: {places: 2}}
 metrics:
@@ -125,18 +127,38 @@ def test_t78_t79_the_rows_behind_each_cell_make_it(
     asked: dict[str, Any] = {"scenarios": {"X": scenario}, "period": period, "dimensions": dimensions}
     report = retail.metric("revenue", **asked, subtotals=True)
     assert len(report.places) > 4
-    for cell in behind(report):
+    cells = list(behind(report))
+    assert len(cells) == len(report.places)
+    for cell in cells:
         ((_, _, call),) = cell.calls
         rows = figure_behind(call, lambda call: rows_of(retail, **call))
         shown = figures_at(report)[cell.where[2]]
         assert rows == shown, (cell, rows)
 
 
+def test_t78_books_by_month_tell_the_rows_behind_a_cut_quarter_in_months(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={"gl": "date scenario amount\n2026-05 actual 1\n2026-06 actual 2\n2026-07 actual 4\n2026-08 actual 8"},
+        domains={"gl": LEDGER.replace("{column: date}", "{column: date, grain: month}")},
+        dimensions="quarter: {kind: leaf, grain: quarter}",
+        fiscal_year="{starts: 2, named_by: start}",
+    )
+    asked: dict[str, Any] = {"scenarios": A, "period": ("CY2026-H1", "CY2026-H2"), "dimensions": ["quarter", "period"]}
+    found = {}
+    for cell in behind(books.metric("revenue", **asked)):
+        ((_, _, call),) = cell.calls
+        found[call["period_start"], call["period_end"]] = figure_behind(call, lambda call: rows_of(books, **call))
+    assert found["2026-05", "2026-06"] == 3
+    assert found["2026-07", "2026-07"] == 4
+
+
 def figures_at(report: Report) -> dict[Any, Decimal | None]:
     """Return the figures of a report of one figure a place, by its members as `behind` names them."""
     found = figures(report, *report.breakdown)
     return {
-        None if set(key) == {None} else tuple(sorted(zip(report.breakdown, key, strict=True))): value
+        tuple(sorted((axis, member) for axis, member in zip(report.breakdown, key, strict=True) if member))
+        or None: value
         for key, value in found.items()
     }
 
