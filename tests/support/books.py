@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.instance.read import read_instance
+from engine.instance.read import Instance, read_instance
 from server.base.interfaces import LoadHistory
 from server.base.locks import FileLock
 from server.ingest.folder import BooksFolder
@@ -33,10 +33,15 @@ def needs(folder: Path) -> None:
 
 
 def load_feeds(
-    folder: Path, state: Path, *feeds: str, loads: LoadHistory | None = None, periods: str = ""
+    folder: Path,
+    state: Path,
+    *feeds: str,
+    loads: LoadHistory | None = None,
+    periods: str = "",
+    read: Instance | None = None,
 ) -> list[LoadResult]:
     """Load some feeds of an instance, or all, or their periods from one code to another."""
-    instance = read_instance(folder)
+    instance = read or read_instance(folder)
     chosen = [instance.bindings[key] for key in feeds or instance.bindings]
     place = BooksFolder(catalogue=instance.catalogue, folder=folder, state=state, placement=instance.placement)
     start, _, end = periods.partition("..")
@@ -44,9 +49,9 @@ def load_feeds(
     return load(chosen, place, loads or MemoryLoads(), lambda *_: None, periods=asked)
 
 
-def load_instance(folder: Path, state: Path) -> None:
-    """Load every feed of an instance."""
-    load_feeds(folder, state)
+def load_instance(folder: Path, state: Path, read: Instance | None = None) -> None:
+    """Load every feed of an instance, which may be read already."""
+    load_feeds(folder, state, read=read)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from engine.model.errors import quoted
 NEEDED = ("year", "period", "first_day", "last_day")
 OPTIONAL = ("quarter", "week")
 MOST = {"quarter": 4, "period": MOST_NUMBERED, "week": MOST_NUMBERED}
+NUMBER = re.compile("[0-9]{1,4}")
 LONGEST = 366  # days of a row; a longer one is a typing error
 ALL = f"its columns are {', '.join(NEEDED)} and, where there are any, {' and '.join(OPTIONAL)}"
 
@@ -130,8 +131,9 @@ class Table:
     def number(self, place: int, name: str, least: int, most: int) -> int | None:
         """Return a number of a row. If it is invalid, record a fault and return None."""
         text = self.written[place].get(name, "")
-        if re.fullmatch(r"[0-9]{1,4}", text) and least <= int(text) <= most:
-            return int(text)
+        number = int(text) if NUMBER.fullmatch(text) else None
+        if number is not None and least <= number <= most:
+            return number
         found = f"{name} '{text}' is no whole number from {least} to {most}" if text else f"{name} is missing"
         self.document.fault([place], found)
         return None

@@ -223,8 +223,9 @@ class Calendar:
 
     def begins(self, day: date, grain: Grain) -> bool:
         """Tell whether a period of a grain begins on a day."""
-        period = self.at(day, grain)
-        return period is not None and day in (period.first, self.days.first)
+        rules = self.grains[grain]
+        ordinal = rules.at(day)
+        return ordinal in self.ordinals[grain] and day in (rules.span(ordinal).first, self.days.first)
 
     def family(self, grain: Grain) -> GrainFamily:
         """Return the family of a grain: the fiscal one where calendar years are fiscal years."""

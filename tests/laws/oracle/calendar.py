@@ -21,8 +21,8 @@ LENGTHS = {
     **{grain: months * 30 for grain, months in MONTHS.items()},
     **dict(zip(OF_TRADING, (7, 30, 91, 364), strict=True)),
 }
-TRADING_START = date(2009, 12, 28)
-TRADING_WEEKS = {year: 53 if year in (2015, 2020) else 52 for year in range(2010, 2031)}
+TRADING_START = date(2013, 12, 23)
+TRADING_WEEKS = {year: 53 if year in (2015, 2020) else 52 for year in range(2014, 2026)}
 CODES = {TWEEK: "TY{}-W{:02}", TPERIOD: "TY{}-P{:02}", TQUARTER: "TY{}-Q{}", TYEAR: "TY{}"}
 
 

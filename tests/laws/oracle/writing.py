@@ -75,8 +75,8 @@ def loaded(books: OracleBooks, folder: Path, parts: int, versions: OpenVersions 
         trading=trading_table(),
         profiles=profile(books),
     )
-    load_instance(instance, folder / "state")
     read = read_instance(instance)
+    load_instance(instance, folder / "state", read)
     shelf = Shelf(read.catalogue, folder / "state" / "store", versions)
     return Door(shelf, read.profiles.by_key[PROFILE] if books.allowed else EVERYONE)
 

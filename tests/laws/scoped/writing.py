@@ -57,8 +57,8 @@ class ScopedTools:
     ) -> None:
         self.loads = MemoryLoads()
         written = write(books, held, folder / "books")
-        load_feeds(written, folder / "state", loads=self.loads)
         self._instance: Instance = read_instance(written)
+        load_feeds(written, folder / "state", loads=self.loads, read=self._instance)
         self._store = folder / "state" / "store"
         self._feeds = Feeds.of(self._instance.bindings, self.loads, {})
         self._versions = versions
