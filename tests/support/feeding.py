@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,11 +21,11 @@ from server.ingest.folder import BooksFolder, InstanceWatcher
 from server.ingest.load import settle_attempts
 from server.ingest.schedule import RetryPolicy
 from server.run.embedded.platform import Platform, platform
+from tests.support.forking import ForkedProcess, start_command
 from tests.support.ledgers import DOMAIN
 from tests.support.serving import DEADLINE, wait_for
 from tests.support.small import write_instance
 
-TIEOUT = Path(sys.executable).with_name("tieout")
 ROWS = "date scenario account amount\n2021-01-05 actual 10 5"
 ONCE_A_YEAR = "0 0 1 1 *"  # due at once if it never ran, then not again during a test
 
@@ -47,7 +46,7 @@ def books_with(folder: Path, facts: str = ROWS, **feeds: dict[str, Any]) -> Path
 class Process:
     """A running command."""
 
-    process: subprocess.Popen[str]
+    process: ForkedProcess
     log: Path
 
     def said(self, words: str) -> bool:
@@ -71,12 +70,12 @@ class Process:
 
 @contextmanager
 def running(instance: Path, state: Path, *command: str, **environment: str) -> Iterator[Process]:
-    """Run a command on an instance until the block ends."""
+    """Run a command on an instance, forked, until the block ends."""
     known = {**os.environ, "SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state), "TERM": "dumb", **environment}
     state.mkdir(exist_ok=True)
     log = state / f"{command[0]}-{len(list(state.glob('*.log')))}.log"
-    with log.open("w") as sink:
-        process = subprocess.Popen([TIEOUT, *command], env=known, stdout=sink, stderr=sink, text=True)
+    log.touch()
+    process = start_command(command, known, log, log)
     try:
         yield Process(process, log)
     finally:

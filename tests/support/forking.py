@@ -53,6 +53,7 @@ class NewDatabase:
     made_by: PostgresBinaries
 
 
+UMASK = 0o022  # of most shells: others may read what a command does not close
 INITIALISE = EmbeddedPostgres._initialise
 
 
@@ -184,6 +185,7 @@ def run_worker(
 def settle(environment: Mapping[str, str], folder: Path, out: Path, log: Path) -> None:
     """Give this process the environment, folder and output of a new one; later collections pass over its imports."""
     gc.freeze()
+    os.umask(UMASK)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)

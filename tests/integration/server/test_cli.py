@@ -15,23 +15,9 @@ from server.auth.tokens import InvalidToken
 from server.base.interfaces import DEVELOPER, Principal
 from server.base.settings import BadSetting, Settings, read_settings
 from server.base.sockets import listen
+from tests.support.forking import tieout
 from tests.support.serving import free_port, free_ports
 from tests.support.small import write_instance
-
-TIEOUT = Path(sys.executable).with_name("tieout")
-
-
-def tieout(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command and return what it printed."""
-    wide = {"COLUMNS": "300", "TERM": "dumb"}
-    return subprocess.run(
-        [TIEOUT, *arguments],
-        env={**os.environ, **wide, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 def ledger(folder: Path, rows: str) -> Path:
@@ -94,11 +80,8 @@ def test_load_tells_rows_and_keeps_the_rejected_ones_in_a_file(tmp_path: Path) -
 
 
 def test_other_users_of_the_machine_cannot_read_the_books(tmp_path: Path) -> None:
-    instance, wide = ledger(tmp_path, "2021-01-05 actual 1"), os.umask(0o022)
-    try:
-        assert tieout("load", "--instance", instance).returncode == 0
-    finally:
-        os.umask(wide)
+    instance = ledger(tmp_path, "2021-01-05 actual 1")
+    assert tieout("load", "--instance", instance).returncode == 0
     state = instance / ".tieout"
     found = [state, *state.rglob("*")]
     assert any(path.suffix == ".arrow" for path in found)
