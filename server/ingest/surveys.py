@@ -1,11 +1,12 @@
 """Surveys of attached tables as loads: one look at a table, held to what a load of its rows would be held to."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import polars as pl
 
@@ -18,12 +19,13 @@ from server.ingest.columns import CONNECT, EXTRACT
 from server.ingest.rates import LiveTables
 from server.ingest.rejects import VALIDATE, LoadFailed
 from server.warehouses.attached import AttachedColumn, AttachedTable, attached_table
-from server.warehouses.dialects import ColumnKind
+from server.warehouses.dialects import ColumnKind, SqlDialect
 from server.warehouses.lacks import ReaderMayWrite, refuse_table_writer
 from server.warehouses.opening import open_source
 from server.warehouses.survey import FoundIds, Read, SurveyText, TableColumns, faults_in, months_of, table_columns
-from server.warehouses.warehouse import StatementRefused, WarehouseDown
+from server.warehouses.warehouse import WarehouseDown
 
+Found = TypeVar("Found")
 SURVEYING: Final = 3600.0  # seconds that a statement of a survey may take
 MOST_IDS: Final = 5  # unknown ids that a message names
 VIEW: Final = "change it there, or attach a view of it"
@@ -57,31 +59,70 @@ def survey_table(
 ) -> SurveyedTable:
     """Return what a survey of the table of a binding finds. Raises LoadFailed, which names the table and column."""
     wanted = attached_table(binding, domain)
+
+    def look(read: Read, dialect: SqlDialect) -> SurveyedTable:
+        table, columns = readable_table(read, dialect, binding, wanted)
+        text = SurveyText(table, dialect, list(domain.dimensions))
+        refuse_rows(read, text, table, domain, catalogue)
+        ids = known_ids(read, text, table, binding, domain, catalogue, tables)
+        months = list(months_of(read, text, table, domain))
+        kept = {"table": list(table.name), "columns": columns, "described": wanted.digest}
+        return SurveyedTable(Survey(months=months, ids=ids), table, kept)
+
     try:
-        with closing(open_source(binding.source, folder, environment, SURVEYING)) as warehouse:
-            dialect = warehouse.dialect
-
-            def look(read: Read) -> SurveyedTable:
-                found = table_columns(read, dialect, wanted.name)
-                table, columns = resolve(wanted, found)
-                refuse_table_writer(binding.source.kind, read, dialect, table.name)
-                text = SurveyText(table, dialect, list(domain.dimensions))
-                refuse_rows(read, text, table, domain, catalogue)
-                ids = known_ids(read, text, table, binding, domain, catalogue, tables)
-                months = list(months_of(read, text, table, domain))
-                kept = {"table": list(table.name), "columns": columns, "described": wanted.digest}
-                return SurveyedTable(Survey(months=months, ids=ids), table, kept)
-
-            surveyed = warehouse.together(look)
-    except WarehouseDown as down:
-        raise LoadFailed(CONNECT, f"source {binding.source.key} cannot be reached: {down}") from down
+        surveyed = in_source(binding, wanted, look, folder, environment)
     except ReaderMayWrite as writer:
         raise LoadFailed(CONNECT, f"source {binding.source.key}: {writer}") from writer
-    except (StatementRefused, StoreDown) as refused:
-        raise LoadFailed(EXTRACT, f"{wanted.words} cannot be surveyed: {refused}") from refused
     if not surveyed.survey.rows and not binding.allows_empty:
         raise LoadFailed(VALIDATE, f"{wanted.words} has no rows; allow_empty: true takes it at its word")
     return surveyed
+
+
+def attached_faults(
+    bindings: Mapping[str, Binding], catalogue: Catalogue, folder: Path, environment: Mapping[str, str] = os.environ
+) -> Iterator[str]:
+    """Yield why attached tables cannot be surveyed or read, as far as their columns tell, each with its binding.
+
+    Raises ReaderMayWrite if the user of a source may change a table.
+    """
+    domains = {domain.table: domain for domain in catalogue.domains.values()}
+    for key, binding in bindings.items():
+        if binding.attach is None:
+            continue
+        wanted = attached_table(binding, domains[binding.target])
+        look = partial(readable_table, binding=binding, wanted=wanted)
+        try:
+            in_source(binding, wanted, look, folder, environment)
+        except LoadFailed as failure:
+            yield f"{key}: {failure}"
+
+
+def in_source(
+    binding: Binding,
+    wanted: AttachedTable,
+    look: Callable[[Read, SqlDialect], Found],
+    folder: Path,
+    environment: Mapping[str, str],
+) -> Found:
+    """Return what a look at the source of a binding returns, in one transaction. Raises LoadFailed if it fails."""
+    try:
+        with closing(open_source(binding.source, folder, environment, SURVEYING)) as warehouse:
+            return warehouse.together(lambda read: look(read, warehouse.dialect))
+    except ReaderMayWrite:
+        raise
+    except WarehouseDown as down:
+        raise LoadFailed(CONNECT, f"{wanted.words} cannot be surveyed: {down}") from down
+    except StoreDown as refused:
+        raise LoadFailed(EXTRACT, f"{wanted.words} cannot be surveyed: {refused}") from refused
+
+
+def readable_table(
+    read: Read, dialect: SqlDialect, binding: Binding, wanted: AttachedTable
+) -> tuple[AttachedTable, dict[str, str]]:
+    """Return the table as `resolve` does. Raises ReaderMayWrite if the user of the source may change it."""
+    table, columns = resolve(wanted, table_columns(read, dialect, wanted.name))
+    refuse_table_writer(binding.source.kind, read, dialect, table.name)
+    return table, columns
 
 
 def resolve(wanted: AttachedTable, found: TableColumns) -> tuple[AttachedTable, dict[str, str]]:

@@ -15,6 +15,7 @@ from server.base.folders import restrict
 from server.base.settings import Settings, variable_of
 from server.caller.profiles import LiveProfiles, followed
 from server.ingest.folder import reload_files
+from server.ingest.surveys import attached_faults
 from server.ops.health_checks import (
     NO_BOOKS,
     ArtifactsFolder,
@@ -119,6 +120,8 @@ class Parent:
         try:
             if instance.placement is not None:
                 refuse_writing_reader(instance.placement)
+            for fault in attached_faults(instance.bindings, instance.catalogue, self._settings.instance):
+                log.warning("%s", fault)
             books = open_shelf(instance, self._settings.instance, self._settings.store).current()
             return list(data_faults(books, instance.bindings)) if books.version else [NO_BOOKS]
         except (WarehouseDown, Unavailable) as away:  # callers are told as well, until it answers

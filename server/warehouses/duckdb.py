@@ -27,6 +27,7 @@ from server.warehouses.warehouse import (
 )
 
 MEMORY: Final = ":memory:"
+OPENING: Final = 60.0  # seconds at most until others have closed the file
 BUSY: Final = ("Could not set lock", "different configuration")  # what DuckDB says while another writes the file
 CLOSED: Final = {"enable_external_access": "false", "lock_configuration": "true"}  # no other file, and no host
 
@@ -58,7 +59,7 @@ class DuckDbWarehouse(Warehouse):
             self._connection.close()
 
     def _open(self) -> Any:
-        watch = self._watch(never)
+        watch = self._watch(never, OPENING)
         while True:
             try:
                 with self._lock:

@@ -216,15 +216,16 @@ class Warehouse(ABC):
         watch = self._watch(never)
         self._pool.use(lambda session: self._run(session, statement, watch), watch)
 
-    def _watch(self, stop: Stop) -> Stop:
+    def _watch(self, stop: Stop, seconds: float | None = None) -> Stop:
         """Return what to call while waiting: it raises WarehouseDown past the timeout, and what `stop` raises."""
-        latest = monotonic() + self.timeout
+        seconds = self.timeout if seconds is None else min(seconds, self.timeout)
+        latest = monotonic() + seconds
 
         def watch() -> None:
             stop()
             if monotonic() > latest:
                 raise WarehouseDown(
-                    f"{self.engine} did not answer within {self.timeout:g} seconds; see whether it runs and what it "
+                    f"{self.engine} did not answer within {seconds:g} seconds; see whether it runs and what it "
                     f"is busy with, or give `timeout` of {self.holds} in instance.yaml more"
                 )
 

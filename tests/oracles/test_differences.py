@@ -1,4 +1,4 @@
-"""AdventureWorks with its rows in an engine: every statement, metric and row is what the files of this machine answer.
+"""AdventureWorks with its rows in an engine, or in attached tables: every answer is that of the files of this machine.
 
 The oracles hold the files' answers to figures computed elsewhere, so they hold the engines' answers as well.
 """
@@ -14,6 +14,7 @@ from engine.door import Door
 from engine.instance.read import Instance, read_instance
 from engine.model.errors import Refusal
 from engine.report.report import Report
+from tests.support.attaching import attached_versions
 from tests.support.books import ROOT
 from tests.support.warehousing import ENGINES, versions_in_engine
 
@@ -49,12 +50,18 @@ def answer(asked: Asked, door: Door) -> object:
         return type(refusal), str(refusal)
 
 
-@pytest.mark.usefixtures("stores_in_warehouses")
-@pytest.mark.parametrize("engine", ENGINES)
-def test_every_question_is_answered_alike_in_files_and_in_an_engine(adventureworks_state: Path, engine: str) -> None:
+STORES = {
+    **{engine: versions_in_engine(engine) for engine in ENGINES},
+    "attached in postgresql": attached_versions("postgresql"),  # the laws attach tables of DuckDB as well
+}
+
+
+@pytest.mark.usefixtures("stores_in_warehouses", "attached_stores")
+@pytest.mark.parametrize("stored", STORES)
+def test_every_question_is_answered_alike_in_files_and_in_an_engine(adventureworks_state: Path, stored: str) -> None:
     instance, store = read_instance(AW), adventureworks_state / "store"
     files = Shelf(instance.catalogue, store)
-    away = Shelf(instance.catalogue, store, versions_in_engine(engine))
+    away = Shelf(instance.catalogue, store, STORES[stored])
     answered = 0
     for profile in instance.profiles.by_key.values():
         here, there = Door(files, profile), Door(away, profile)

@@ -19,13 +19,14 @@ from server.ingest.backups import BackupRecord
 from server.ingest.folder import BooksFolder
 from server.ingest.load import describe_readings, manifest_of
 from server.ingest.previews import describe_files
+from server.ingest.surveys import attached_faults
 from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out
 from server.run.commands.provision import tell_data_faults
 from server.run.embedded.binaries import StartFailure, postgres_binaries, valkey_of_the_wheel
 from server.run.embedded.platform import platform
 from server.run.shelves import open_shelf
 from server.stores.profiles import OPEN, OPENED, PostgresProfiles
-from server.warehouses.lacks import engine_faults, trial_faults
+from server.warehouses.lacks import ReaderMayWrite, engine_faults, trial_faults
 
 Claims = Mapping[str, Sequence[str]]
 
@@ -61,6 +62,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     for fault in profiles.faults:
         err.print(fault, markup=False)
     lacks_engine = tell_engine_faults(instance, settings, tries=asked.engine)
+    lacks_engine |= tell_attached_faults(instance, settings)
     if asked.subject is not None or asked.claim:
         claims: dict[str, list[str]] = {}
         for name, value in asked.claim:
@@ -147,11 +149,23 @@ def tell_engine_faults(instance: Instance, settings: Settings, *, tries: bool) -
         err.print(f"facts: {fault}", markup=False)
     if not os.environ.get(placement.loader):
         out.print(f"facts: {placement.loader} is not set here, so no load can run here", markup=False)
-    if waiting := [domain for domain, parts in stored.items() if any(part.number is None for part in parts)]:
+    files = {domain: [part for part in parts if part.file] for domain, parts in stored.items()}
+    if waiting := [domain for domain, parts in files.items() if any(part.number is None for part in parts)]:
         out.print(
             f"facts: the rows of {', '.join(waiting)} are still files on this machine; tieout provision moves them",
             markup=False,
         )
+    return bool(faults)
+
+
+def tell_attached_faults(instance: Instance, settings: Settings) -> bool:
+    """Print what attached tables lack, each in a line with the next step; tell whether any lacks something."""
+    try:
+        faults = list(attached_faults(instance.bindings, instance.catalogue, settings.instance))
+    except ReaderMayWrite as writer:
+        faults = [str(writer)]
+    for fault in faults:
+        err.print(fault, markup=False)
     return bool(faults)
 
 

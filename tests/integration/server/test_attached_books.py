@@ -1,5 +1,6 @@
 """Books whose rows stay in a table of somebody else: surveyed, asked and proven in DuckDB and PostgreSQL."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -20,8 +21,10 @@ from engine.model.errors import Unavailable
 from engine.model.feeds import LoadStatus
 from server.ingest.load import BindingFailed
 from server.warehouses.opening import AttachedSources, versions_in
-from tests.support.books import load_feeds
+from tests.support.books import ROOT, load_feeds
+from tests.support.forking import tieout
 from tests.support.postgres import schema_of
+from tests.support.serving import connected, server_environment, serving
 from tests.support.small import figures, write_instance
 
 DOMAIN = """
@@ -262,3 +265,82 @@ def test_ids_that_are_no_members_are_refused_with_their_rows_and_amounts(attache
     (attached.instance / "data" / "account.csv").write_text("id,name\nA,Sales\nB,Costs\n")
     load_feeds(attached.instance, attached.folder / "state", "account")
     assert attached.survey() == 4
+
+
+PAGE = ROOT / "docs" / "operations" / "warehouse.md"
+LEDGER = """
+create schema finance;
+create table finance.gl_lines (posting_date date, konto text, kst text, szenario text, betrag numeric(18,2));
+insert into finance.gl_lines values ('2026-03-05', '4000', 'CC1', 'actual', -1000);
+insert into finance.gl_lines values ('2026-03-09', '5000', 'CC2', 'actual', 450);
+create role finance_reader login password 'x';
+grant usage on schema finance to finance_reader;
+grant select on finance.gl_lines to finance_reader;
+"""
+GONE = "drop schema if exists finance cascade; drop role if exists finance_reader"
+OF_PAGE = """
+time: {column: date}
+dimensions: {account: account, centre: centre}
+measures: {amount: {places: 2}}
+metrics: {profit: {measure: amount, sign: negate}}
+"""
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, embedded_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[psycopg.Connection]:
+    """The owner of the table of the page, which an instance in `books` attaches as the page says."""
+    block = PAGE.read_text(encoding="utf-8").partition("\n## Books that stay")[2].partition("```yaml\n")[2]
+    with closing(psycopg.connect(embedded_server, autocommit=True)) as owner:
+        owner.execute(LEDGER.encode())
+        monkeypatch.setenv("DWH_URL", make_conninfo(embedded_server, user="finance_reader"))
+        folder = write_instance(
+            tmp_path / "books",
+            facts={},
+            domains={"gl": OF_PAGE},
+            statements={"pnl": "- {metric: profit}\n"},
+            dimensions="account: {kind: leaf}\ncentre: {kind: leaf}",
+            profiles="everyone: {scenarios: {'*': {}}}\nassign: [{subject: dev, profile: everyone}]\n",
+        )
+        (folder / "integrations.yaml").write_text(block.partition("```")[0])
+        yield owner
+        owner.execute(GONE.encode())
+
+
+@pytest.mark.usefixtures("history")
+def test_the_page_leads_from_a_table_to_a_statement_and_a_model_reads_what_to_do_when_it_changes(
+    tmp_path: Path, ledger: psycopg.Connection
+) -> None:
+    folder, state = tmp_path / "books", tmp_path / "state"
+    loaded = tieout("load", "gl", "--instance", folder, SVC_STATE_DIR=str(state))
+    assert loaded.returncode == 0, loaded.stderr
+    assert "gl: 2 of 2 rows" in loaded.stdout
+    assert tieout("check", "--data", folder, SVC_STATE_DIR=str(state)).returncode == 0
+    moved = tieout("provision", "--instance", folder, SVC_STATE_DIR=str(state))
+    assert moved.returncode == 0, moved.stderr
+    asked = {"scenarios": [{"scenario": "actual", "alias": "A"}], "period_start": "2026-03"}
+    with serving(folder, state) as server, connected(server.url, "auto") as books:
+        answer = books.call("run_statement", statement="pnl", **asked)
+        assert not answer.is_error, answer.result
+        assert "550" in answer.text
+        ledger.execute(b"update finance.gl_lines set betrag = 451 where konto = '5000'")
+        refused = books.call("run_statement", statement="pnl", **asked)
+    assert refused.is_error
+    assert refused.result["error_type"] == "unavailable"
+    assert refused.result["error"].startswith("finance.gl_lines has changed since it was surveyed at ")
+    assert refused.result["error"].endswith("so no figure is given: run `tieout load gl`, then ask again.")
+
+
+@pytest.mark.usefixtures("history")
+def test_a_user_who_may_write_and_a_source_that_is_away_are_named(tmp_path: Path, ledger: psycopg.Connection) -> None:
+    folder, state = tmp_path / "books", tmp_path / "state"
+    ledger.execute(b"grant insert on finance.gl_lines to finance_reader")
+    writes = "its user is a user who may write finance.gl_lines: name one that has SELECT on the table and nothing else"
+    for command in (("load", "gl", "--instance", folder), ("check", folder), ("serve",)):
+        refused = tieout(*command, **server_environment(folder, state))
+        assert refused.returncode == 1
+        assert writes in " ".join(refused.stderr.split())
+        assert "Traceback" not in refused.stderr
+    away = make_conninfo(os.environ["DWH_URL"], host=str(tmp_path))
+    refused = tieout("check", folder, **server_environment(folder, state, DWH_URL=away))
+    says = "gl: finance.gl_lines cannot be surveyed: PostgreSQL of source dwh cannot be reached: nothing listens at its"
+    assert says in " ".join(refused.stderr.split())

@@ -1,0 +1,192 @@
+"""Attached tables: odd ids, engines without transactions, and what the files of an instance refuse or say no longer."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from engine.books.books import Shelf
+from engine.door import EVERYONE, Door
+from engine.instance.documents import InstanceFaults
+from engine.instance.read import read_instance
+from engine.model.errors import Unavailable
+from engine.model.stopping import Stop
+from server.ingest.load import BindingFailed
+from server.warehouses import opening
+from server.warehouses.dialects import DUCKDB
+from server.warehouses.duckdb import DuckDbWarehouse
+from server.warehouses.opening import AttachedSources, versions_in
+from server.warehouses.warehouse import SqlStatement
+from tests.support.books import load_feeds
+from tests.support.small import figures, write_instance
+
+ODD_IDS = ("it's", '"quoted"', "back\\slash", "a\nb", " padded ", "%_", "0010", "数", "🙂", "$1", "?", "--", "E'x'")
+DOMAIN = """
+time: {column: day}
+dimensions: {account: account}
+measures: {amount: {places: 2}}
+metrics: {revenue: {measure: amount}}
+"""
+GL = {"source": "dwh", "target": "live.gl", "attach": "lines", "scenario": "actual", "unknown_members": "extend"}
+ASKED: dict[str, Any] = {"scenarios": {"A": "actual"}, "period": "2021-01"}
+
+
+class LaterWarehouse(DuckDbWarehouse):
+    """DuckDB without transactions; somebody changes the table after so many statements."""
+
+    dialect = replace(DUCKDB, begin="")
+    changes_after: int | None = None
+    asked: list[str]
+
+    def _run(self, session: Any, statement: SqlStatement, watch: Stop) -> pa.Table:
+        found = super()._run(session, statement, watch)
+        self.asked.append(statement.text)
+        if len(self.asked) == self.changes_after:
+            session.execute("update lines set amount = amount + 1")
+        return found
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The owner's connection to a table without rows."""
+    with closing(duckdb.connect(str(tmp_path / "dwh.duckdb"))) as owner:
+        owner.execute("create table lines (day date, account text, amount numeric(18,2))")
+        yield owner
+
+
+def attach(folder: Path, **binding: Any) -> Path:
+    """Write an instance that attaches the table; `binding` has other keys of its feed."""
+    return write_instance(
+        folder / "books",
+        facts={},
+        domains={"gl": DOMAIN},
+        dimensions="account: {kind: leaf}",
+        sources={"dwh": {"kind": "duckdb", "path": str(folder / "dwh.duckdb")}},
+        bindings={"gl": {**GL, **binding}},
+    )
+
+
+def door(instance: Path, state: Path, *, bindings: Path | None = None) -> Door:
+    """Open surveyed books, by the bindings of the instance or of another one."""
+    known = read_instance(bindings or instance)
+    sources = AttachedSources(known.bindings, instance, {})
+    return Door(Shelf(known.catalogue, state / "store", versions_in(None, sources)), EVERYONE)
+
+
+def test_odd_ids_are_members_like_others(database: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    for at, known in enumerate(ODD_IDS):
+        database.execute("insert into lines values ('2021-01-05', $1, $2)", [known, 1 << at])
+    database.close()
+    instance = attach(tmp_path)
+    load_feeds(instance, tmp_path / "state")
+    books = door(instance, tmp_path / "state")
+    found = figures(books.metric("revenue", dimensions=["account"], **ASKED), "account")
+    assert {known: found[known] for known in ODD_IDS} == {known: 1 << at for at, known in enumerate(ODD_IDS)}
+    for at, known in enumerate(ODD_IDS):
+        only = books.metric("revenue", filters={"account": [known]}, **ASKED)
+        assert figures(only)[()] == 1 << at
+
+
+def test_an_engine_without_transactions_proves_the_rows_before_and_after(
+    database: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.execute("insert into lines values ('2021-01-05', 'A', 10)")
+    database.close()
+    instance = attach(tmp_path)
+    load_feeds(instance, tmp_path / "state")
+    later = LaterWarehouse(str(tmp_path / "dwh.duckdb"), writes=True)
+    monkeypatch.setattr(opening, "open_source", lambda *_: later)
+    with closing(later):
+        later.asked = []
+        books = door(instance, tmp_path / "state")
+        assert figures(books.metric("revenue", **ASKED))[()] == 10
+        proof, rows, again = later.asked
+        assert proof == again != rows
+        later.asked, later.changes_after = [], 2  # after the rows, before the second proof
+        with pytest.raises(
+            Unavailable, match=r"main\.lines has changed since it was surveyed at .* \(actual 2021-01\)"
+        ):
+            books.metric("revenue", **ASKED)
+
+
+def test_what_the_files_describe_no_longer_is_not_answered(database: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    database.execute("insert into lines values ('2021-01-05', 'A', 10)")
+    database.close()
+    instance = attach(tmp_path)
+    load_feeds(instance, tmp_path / "state")
+    for name, says, binding in (
+        (
+            "changed",
+            "describes it otherwise than when it was surveyed; run tieout load gl",
+            {"map": {"account": "day"}},
+        ),
+        ("unset", "source dwh needs the environment variable DWH", {}),
+    ):
+        (tmp_path / name).mkdir()
+        other = attach(tmp_path / name, **binding)
+        if name == "unset":
+            text = (other / "integrations.yaml").read_text()
+            place = f"path: {tmp_path / name / 'dwh.duckdb'}"
+            (other / "integrations.yaml").write_text(text.replace(place, "path_env: DWH"))
+        with pytest.raises(Unavailable) as refused:
+            door(instance, tmp_path / "state", bindings=other).metric("revenue", **ASKED)
+        assert "The rows of facts in main.lines cannot be read now: " in str(refused.value).replace(
+            " lines ", " main.lines "
+        )
+        assert says in str(refused.value)
+    (instance / "integrations.yaml").write_text("sources: {}\nbindings: {}\n")
+    with pytest.raises(Unavailable, match=r"integrations\.yaml attaches no table as gl any more; load it"):
+        door(instance, tmp_path / "state").metric("revenue", **ASKED)
+
+
+def test_a_scenario_is_attached_or_loaded_and_never_both(database: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    database.execute("insert into lines values ('2021-01-05', 'A', 10)")
+    database.close()
+    instance = attach(tmp_path)
+    (instance / "data" / "more.csv").write_text("day,account,amount\n2021-01-06,A,5\n")
+    text = (instance / "integrations.yaml").read_text()
+    more = "\n  more: {source: files, target: live.gl, file: more.csv, unknown_members: extend, scenario: %s}"
+    for scenario in ("actual", "budget"):
+        (instance / "integrations.yaml").write_text(text.replace("bindings:", "bindings:" + more % scenario))
+        if scenario == "actual":
+            says = (
+                "actual of gl lies in the table that gl attaches, and more brings rows of it as well: give one of them"
+            )
+            with pytest.raises(BindingFailed, match=says):
+                load_feeds(instance, tmp_path / "state")
+        else:
+            load_feeds(instance, tmp_path / "state")
+    both = {**ASKED, "scenarios": {"A": "actual", "B": "budget"}}
+    assert figures(door(instance, tmp_path / "state").metric("revenue", **both), "alias") == {"A": 10, "B": 5}
+
+
+REFUSED = (
+    ({"load": "replace_periods"}, "load", "an attached table is read as it is, so load says nothing"),
+    ({"extract": "select 1"}, "extract", "an attached table is read as it is, so extract says nothing"),
+    ({"rejects": {"allow": 3}}, "rejects", "make a view that does so, and attach the view"),
+    (
+        {"map": {"account": {"column": "a", "values": {"x": "y"}}}},
+        "map.account.values",
+        "an attached table is read as it is",
+    ),
+    ({"numbers": {"factor": "1000"}}, "numbers.factor", "the amounts of an attached table are numbers"),
+    ({"amount": {"column": "a", "side": "s", "debit": "D"}}, "amount.side", "an attached table is read as it is"),
+    ({"constant": {"day": "2021-01-01"}}, "constant.day", "the days of an attached table are a column of it"),
+    ({"attach": "a.b.c"}, "attach", "'a.b.c' is no name of a table — TABLE or SCHEMA.TABLE"),
+    ({"source": "files"}, "attach", "this release attaches no table of a folder"),
+)
+
+
+def test_keys_that_an_attached_table_cannot_keep_to_are_faults(tmp_path: Path) -> None:
+    for at, (binding, key, says) in enumerate(REFUSED):
+        (tmp_path / str(at)).mkdir()
+        with pytest.raises(InstanceFaults) as found:
+            read_instance(attach(tmp_path / str(at), **binding))
+        assert any(key == ".".join(map(str, fault.at[2:])) and says in str(fault) for fault in found.value.faults), str(
+            found.value
+        )
