@@ -6,7 +6,8 @@
     rows        the rows behind every cell of the cases of inspection
     kills       a loader killed at ten random moments
     leaks       a thousand calls searched for hidden words, also in exports
-    warehouses  the contract of facts and the questions of small books, in ClickHouse (chdb, which it installs: 530 MB)
+    warehouses  the contract of facts, the laws and the questions of small books, in ClickHouse (chdb) and in Sail with
+                two workers; it installs both (830 MB)
     drivers     the drivers of Snowflake and BigQuery against their protocol on this machine
     install     the wheel and the bundle installed as by a user, with every package from the index
     attacks     every attack on the jail, with the language of scripts and with the jail alone
@@ -38,18 +39,20 @@ PARTS: Mapping[str, Sequence[str]] = {
     "fuzz": ("tests/integration/server/test_mutated_calls.py", "tests/unit/engine/instance/test_mutated_files.py"),
     "warehouses": (
         "tests/unit/server/warehouses",
+        "tests/unit/server/warehouses/deep_failures.py",
         "tests/unit/engine/facts/test_store.py",
         "tests/unit/engine/facts/test_grouped_questions.py",
         "tests/unit/engine/facts/test_parts.py",
         "tests/oracles/test_differences.py",
         "tests/unit/engine/books/test_backends.py",
+        "tests/laws/test_warehouses.py",
     ),
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
 }
 MUTATIONS, SCOPE, INSTALL, DRIVERS = "mutations", "scope", "install", "drivers"
 WAREHOUSES = "warehouses"
-CHDB = ("pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", "constraints/deep.txt")
-ASKED = {WAREHOUSES: {"WAREHOUSES": "clickhouse"}}  # environment of a part
+ENGINES = ("pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", "constraints/deep.txt")
+ASKED = {WAREHOUSES: {"WAREHOUSES": "clickhouse flightsql"}}  # environment of a part
 PROFILES = {"fuzz": "fuzz"}  # of Hypothesis, in tests/conftest.py; of other parts it is `deep`
 SEARCHED = 2000  # books of a round of scope
 AT_ONCE = 10  # mutations of a round
@@ -70,8 +73,9 @@ def rounds(part: str) -> list[list[str]]:
     if part == DRIVERS:
         return [[sys.executable, "-m", "tests.support.fresh_drivers"]]
     if part == WAREHOUSES:
-        asked = [*PYTEST, "-k", "clickhouse", *PARTS[part]]
-        return [asked] if find_spec("chdb") else [[sys.executable, "-m", *CHDB], asked]
+        asked = [*PYTEST, f"--hypothesis-seed={seed}", "-k", "not duckdb and not postgresql", *PARTS[part]]
+        here = all(map(find_spec, ("chdb", "pysail", "deltalake")))
+        return [asked] if here else [[sys.executable, "-m", *ENGINES], asked]
     return [[*PYTEST, f"--hypothesis-seed={seed}", *PARTS[part]]]
 
 

@@ -19,6 +19,7 @@ from engine.model.feeds import SourceKind
 from engine.model.warehouses import FactsPlacement, PartTotals, WarehouseKind
 from server.base.interfaces import StoreDown
 from server.warehouses.dialects import SqlDialect
+from server.warehouses.flightsql import PROBE, FlightSqlWarehouse
 from server.warehouses.opening import open_warehouse
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.tables import plain_name, warehouse_table
@@ -44,7 +45,7 @@ class EngineRights:
     with_creating: str  # and about a loader who may not
 
 
-RIGHTS: Final[Mapping[WarehouseKind, EngineRights]] = {  # DuckDB has no users: readers open its file read-only
+RIGHTS: Final[Mapping[WarehouseKind, EngineRights]] = {  # DuckDB and Sail have no users
     WarehouseKind.POSTGRESQL: EngineRights(
         release="select current_setting('server_version_num')::bigint as tieout_found",
         least=140_000,
@@ -71,6 +72,11 @@ RIGHTS: Final[Mapping[WarehouseKind, EngineRights]] = {  # DuckDB has no users: 
 
 def refuse_writer(kind: WarehouseKind, reader: Warehouse) -> None:
     """Raise ReaderMayWrite if the user of a reader may change facts, and what `read` raises."""
+    if isinstance(reader, FlightSqlWarehouse) and reader.may_write():
+        raise ReaderMayWrite(
+            f"{READER} is a user who may write: the engine made {PROBE} in the lake; delete that folder, and let the "
+            "engine that readers ask have the folder of the lake read-only"
+        )
     rights = RIGHTS.get(kind)
     if rights is not None and (tables := number(reader, rights.may_write)):
         raise ReaderMayWrite(f"{READER} is a user who may write ({tables} tables of facts): {rights.without_writing}")
@@ -135,7 +141,7 @@ def reader_faults(kind: WarehouseKind, reader: Warehouse, columns: Mapping[str, 
         yield str(refusal)
     for domain, known in columns.items():
         table = warehouse_table(domain, {}).name[-1]
-        held = columns_of(reader, table)
+        held = reader.columns(table)
         lacking = [key for key in known if plain_name(key) not in held]
         if not held:
             yield f"table {table} is missing, or {READER} may not SELECT from it: grant it, or run tieout provision"
@@ -190,16 +196,6 @@ def trial_differences(loader: WarehouseParts, reader: WarehouseParts) -> Iterato
     loader.drop(TRIAL, [part])
     if loader.totals(TRIAL, ["amount"], [part]):
         yield f"{loader.table(TRIAL)} keeps rows that {LOADER} deleted: grant it DELETE"
-
-
-def columns_of(reader: Warehouse, table: str) -> frozenset[str]:
-    """Return the columns of a table that a user may see, none if there is no such table."""
-    dialect = reader.dialect
-    text = (
-        "select cast(column_name as varchar) as tieout_found from information_schema.columns "
-        f"where table_schema = {dialect.schema} and table_name = {dialect.quote_text(table)}"
-    )
-    return frozenset(reader.read(SqlStatement(text)).column(0).to_pylist())
 
 
 def number(warehouse: Warehouse, text: str) -> int:

@@ -21,12 +21,14 @@ from server.warehouses.attached_facts import AttachedFacts, RoutedFacts
 from server.warehouses.clickhouse import ClickHouseWarehouse
 from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.facts import facts_in
+from server.warehouses.flightsql import FlightSqlWarehouse
 from server.warehouses.postgresql import PostgresWarehouse, WatchedConnection
 from server.warehouses.warehouse import StatementRefused, Warehouse
 
 ADAPTERS: Final[Mapping[WarehouseKind, Callable[..., Warehouse]]] = {
     WarehouseKind.CLICKHOUSE: ClickHouseWarehouse,
     WarehouseKind.DUCKDB: DuckDbWarehouse,
+    WarehouseKind.FLIGHTSQL: FlightSqlWarehouse,
     WarehouseKind.POSTGRESQL: PostgresWarehouse,
 }
 
@@ -41,12 +43,9 @@ def open_warehouse(
     """Return the engine with the login of readers, or of loads if it `writes`.
 
     It connects when it is used. Raises WarehouseUnnamed if the environment has no address of it, and StatementRefused
-    if this release has no adapter for it.
+    if its driver is not installed or its address is not whole.
     """
-    adapter = ADAPTERS.get(placement.kind)
-    if adapter is None:
-        known = ", ".join(kind.value for kind in ADAPTERS)
-        raise StatementRefused(f"this release has no adapter for {placement.kind.value} yet; `facts` takes {known}")
+    adapter = ADAPTERS[placement.kind]
     variable = placement.loader if writes else placement.reader
     address = environment.get(variable, "").strip()
     if not address:

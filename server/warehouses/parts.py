@@ -42,12 +42,11 @@ class WarehouseParts:
 
     def rows(self, domain: str, number: int, columns: Sequence[str]) -> pl.DataFrame:
         """Return the rows of a part; see PartStore."""
-        name, table = self._warehouse.dialect.name_of, self._table(domain, {})
-        listed = ", ".join(name(plain_name(column)) for column in columns)
+        dialect, table = self._warehouse.dialect, self._table(domain, {})
+        listed = ", ".join(dialect.name_of(plain_name(column)) for column in columns)
+        text = f"select {listed} from {dialect.table_of(*table.name)} where {dialect.name_of(PART)} = {number}"
         with self._failures(domain):
-            found = self._warehouse.read(
-                SqlStatement(f"select {listed} from {name(*table.name)} where {name(PART)} = {number}")
-            )
+            found = self._warehouse.read(SqlStatement(text))
         frame = pl.DataFrame(found)
         frame.columns = list(columns)
         return frame.cast({pl.UInt32: pl.Int64})

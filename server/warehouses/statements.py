@@ -239,7 +239,12 @@ class StatementText:
             ("tieout_sum", ROWS_OF) if len(cases) == 1 else ("tieout_piece", "tieout_counted"),
         )
         found = [self._aggregated(known, f"{first[0]}{at}", wide) for at, known in enumerate(aggregates)]
-        columns = [f"{cases[0][1]} as {SPAN_OF}" if only else by, *named, *found, f"count(*) as {first[1]}"]
+        columns = [
+            f"{cases[0][1]} as {SPAN_OF}" if only else by,
+            *named,
+            *found,
+            f"{self._dialect.count} as {first[1]}",
+        ]
         summed = f"select {', '.join(columns)} from {self._source()} where {' and '.join(tests)}"
         if only:
             grouped = f" group by {', '.join(named)}" if named else ""

@@ -59,7 +59,7 @@ class WarehouseTable:
 
     def source(self, dialect: SqlDialect) -> str:
         """Return what stands after `from`."""
-        return dialect.name_of(*self.name)
+        return dialect.table_of(*self.name)
 
     def values(self, _dimension: str, codes: Iterable[int]) -> Sequence[int]:
         """Return how the rows write some members: by their codes."""

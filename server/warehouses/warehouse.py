@@ -168,7 +168,7 @@ class Warehouse(ABC):
         for among in in_pieces(sorted(parts)):
             rows = self.read(
                 SqlStatement(
-                    f"select {name(PART)}, count(*){sums} from {name(*table.name)} "
+                    f"select {name(PART)}, count(*){sums} from {dialect.table_of(*table.name)} "
                     f"where {name(PART)} in ({among}) group by {name(PART)}"
                 )
             )
@@ -179,9 +179,18 @@ class Warehouse(ABC):
 
     def parts(self, table: WarehouseTable) -> frozenset[int]:
         """Return the numbers of the parts of which the table has rows."""
-        name = self.dialect.name_of
-        rows = self.read(SqlStatement(f"select distinct {name(PART)} from {name(*table.name)}"))
+        name, relation = self.dialect.name_of(PART), self.dialect.table_of(*table.name)
+        rows = self.read(SqlStatement(f"select distinct {name} from {relation}"))
         return frozenset(rows.column(0).to_pylist())
+
+    def columns(self, relation: str) -> frozenset[str]:
+        """Return the columns of a table in the schema of the address that the user may see, none if it is not there."""
+        dialect = self.dialect
+        text = (
+            "select cast(column_name as varchar) as tieout_found from information_schema.columns "
+            f"where table_schema = {dialect.schema} and table_name = {dialect.quote_text(relation)}"
+        )
+        return frozenset(self.read(SqlStatement(text)).column(0).to_pylist())
 
     def has(self, table: WarehouseTable) -> bool:
         """Tell whether a table exists."""

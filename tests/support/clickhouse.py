@@ -3,15 +3,17 @@
 The process prints its port. `loader` may do everything; `reader` is read-only; neither has a password.
 """
 
+import atexit
 import sys
 from base64 import b64decode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from email.parser import BytesParser
 from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
+from itertools import count
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -200,6 +202,23 @@ def clickhouse_server() -> Iterator[tuple[int, Popen[str]]]:
         finally:
             process.stdin.close()
             process.wait(10)
+
+
+RUNNING: list[int] = []  # the port of the server that this process shares
+DATABASES = count(1)
+
+
+def shared_clickhouse() -> tuple[int, str]:
+    """Return the port of a server that the tests of this process share, and the name of an empty database in it."""
+    if not RUNNING:
+        opened = ExitStack()
+        atexit.register(opened.close)
+        RUNNING.append(opened.enter_context(clickhouse_server())[0])
+    name = f"books{next(DATABASES)}"
+    address = f"http://loader@127.0.0.1:{RUNNING[0]}/default"
+    with closing(import_module("clickhouse_connect").get_client(dsn=address, autogenerate_session_id=False)) as client:
+        client.command(f"create database {name}")
+    return RUNNING[0], name
 
 
 if __name__ == "__main__":

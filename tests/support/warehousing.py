@@ -19,17 +19,20 @@ from engine.model.warehouses import PartStore
 from server.warehouses.clickhouse import ClickHouseWarehouse
 from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.facts import WarehouseFacts
+from server.warehouses.flightsql import FlightSqlWarehouse
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.postgresql import PostgresWarehouse
 from server.warehouses.statements import StatementText
 from server.warehouses.tables import declared_kinds
 from server.warehouses.warehouse import Warehouse
-from tests.support.clickhouse import clickhouse_server
+from tests.support.clickhouse import shared_clickhouse
 from tests.support.postgres import schema_of
+from tests.support.sail import shared_sail
 from tests.support.statements import LockedText
 
-DEEP = "clickhouse"  # which make test-deep runs besides, on chdb
-ENGINES = ("duckdb", "postgresql", *([DEEP] if os.environ.get("WAREHOUSES") == DEEP else []))
+DEEP = tuple(os.environ.get("WAREHOUSES", "").split())  # which make test-deep runs besides: clickhouse, flightsql
+ENGINES = ("duckdb", "postgresql", *DEEP)
+SAIL_WORKERS = 2  # processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +51,14 @@ def warehouses(engine: str, postgres_uri: str, **limits: float) -> Iterator[Ware
             name = f":memory:{token_hex(6)}"
             loader: Warehouse = DuckDbWarehouse(name, writes=True)
             reader: Warehouse = DuckDbWarehouse(name, **limits)
-        elif engine == DEEP:
-            port, _ = opened.enter_context(clickhouse_server())
-            address = f"http://{{}}@127.0.0.1:{port}/default"
+        elif engine == "clickhouse":
+            port, database = shared_clickhouse()
+            address = f"http://{{}}@127.0.0.1:{port}/{database}"
             loader = ClickHouseWarehouse(address.format("loader"), writes=True)
             reader = ClickHouseWarehouse(address.format("reader"), **limits)
+        elif engine == "flightsql":
+            url = opened.enter_context(shared_sail(SAIL_WORKERS)).url(token_hex(6))
+            loader, reader = FlightSqlWarehouse(url, writes=True), FlightSqlWarehouse(url, **limits)
         else:
             uri = opened.enter_context(schema_of(postgres_uri))
             loader, reader = PostgresWarehouse(uri, writes=True), PostgresWarehouse(uri, **limits)

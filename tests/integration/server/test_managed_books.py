@@ -5,7 +5,7 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -221,11 +221,6 @@ def test_a_trial_finds_an_engine_that_does_not_keep_what_it_is_given(
     assert "keeps rows that the user of loads deleted: grant it DELETE" in "".join(trial_faults(placement, environment))
     (missing,) = trial_faults(placement, {**environment, "READER": str(tmp_path / "other.duckdb")})
     assert "DuckDB cannot open the file of `facts`" in missing
-    flight = replace(placement, kind=WarehouseKind.FLIGHTSQL)
-    says = (
-        "the trial failed: this release has no adapter for flightsql yet; `facts` takes clickhouse, duckdb, postgresql"
-    )
-    assert list(trial_faults(flight, environment)) == [says]
 
 
 @pytest.mark.usefixtures("history")

@@ -32,6 +32,7 @@ from engine.model.fact_store import (
 )
 from engine.model.scope import EVERYTHING, NOTHING
 from engine.model.stopping import never
+from tests.support.warehousing import DEEP
 from tests.unit.engine.facts.test_store import (
     AMOUNT,
     FIRST,
@@ -226,7 +227,7 @@ def test_sums_that_could_pass_128_bits_are_refused(tmp_path: Path, kind: str) ->
     publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of())
     manifest = pin_current(tmp_path).manifest
     sums, last = replace(SUMS, keys=()), replace(LAST, keys=(), windows=((0,),), aggregates=AMOUNT)
-    limit = 10**38 if kind == "clickhouse" else 2**127  # whose widest sums are decimals
+    limit = 10**38 if kind in DEEP else 2**127  # whose widest sums are decimals
     for magnitude, fits in ((limit - 1, True), (limit, False)):
         huge = [replace(part, magnitudes={"amount": magnitude}) for part in manifest.facts["gl"]]
         store = STORES[kind](tmp_path, replace(manifest, facts={"gl": tuple(huge)}), {"gl": GL})

@@ -64,7 +64,8 @@ def sums(engine: Warehouses, root: Path) -> dict[str, tuple[int, int]]:
         parts = [part for part in manifest_of_store(root).facts["gl"] if part.scenario == scenario]
         listed = ", ".join(str(part.number) for part in parts) or "0"
         total = engine.reader.dialect.whole.format("sum(amount)")
-        text = f"select {total}, count(*) from tieout_facts_gl where tieout_part in ({listed})"  # noqa: S608 - numbers
+        named = engine.reader.dialect.table_of("tieout_facts_gl")
+        text = f"select {total}, count(*) from {named} where tieout_part in ({listed})"  # noqa: S608 - numbers
         total, rows = (column[0].as_py() for column in engine.reader.read(SqlStatement(text)).columns)
         found[scenario] = (total or 0, rows)
     return found

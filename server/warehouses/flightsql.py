@@ -1,0 +1,256 @@
+"""Flight SQL as a warehouse: Sail reads tables of facts that lie in the folder of a lake, as Delta tables.
+
+Sail takes no rows over Flight SQL, so the loader writes them into the lake itself. A statement names each table by its
+folder: it needs no catalogue, and a folder without a table, or a file that is missing, fails it.
+"""
+
+from base64 import b64encode
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from importlib import import_module
+from threading import Lock, Thread
+from typing import Any, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pyarrow as pa
+
+from engine.model.stopping import Stop
+from server.base.interfaces import StoreDown
+from server.warehouses.dialects import SPARK, ColumnKind
+from server.warehouses.tables import PART, WarehouseTable
+from server.warehouses.warehouse import (
+    GLANCE,
+    SESSIONS,
+    TIMEOUT,
+    SqlStatement,
+    StatementRefused,
+    Warehouse,
+    WarehouseDown,
+    in_pieces,
+)
+
+CONNECTING: Final = 5  # seconds at most
+CALLS: Final = "adbc.flight.sql.rpc.timeout_seconds."
+QUERY: Final = f"{CALLS}query"
+MESSAGE: Final = 2**30  # bytes of a message at most
+KEPT: Final = 1  # hours that the files of dropped parts stay, for statements that began before
+PROBE: Final = "tieout_probe"  # an empty table, by which an engine shows that it may write
+ARROW: Final = {
+    ColumnKind.DAY: pa.date32(),
+    ColumnKind.CODE: pa.int64(),
+    ColumnKind.AMOUNT: pa.int64(),
+    ColumnKind.TEXT: pa.string(),
+}
+DOWN: Final = {  # name of a status of ADBC -> what was found: the same statement may run later
+    "IO": "cannot be reached; see that it runs and that its address is right",
+    "TIMEOUT": "ended a statement that took longer than `timeout` of `facts` in instance.yaml",
+    "CANCELLED": "was told to end a statement",
+    "UNAUTHENTICATED": "refuses the user or the password; see the address of `facts`",
+    "UNAUTHORIZED": "refuses its user; see the address of `facts`",
+}
+BROKEN: Final = ("encoding error", "execution error")  # of Sail: a plan failed while it ran
+REFUSALS: Final = (  # words of Sail -> what to do
+    ("No commit files", "it finds no table in the lake; see that it has the folder too, or run tieout provision"),
+    ("not found: No such file", "a file of the lake is missing; restore the lake, or load its feeds again"),
+    (
+        "worker task slots",
+        "it reads more parts than its workers have task slots; raise cluster.worker_task_slots of Sail",
+    ),
+    ("cannot resolve attribute", "a table lacks a column; run tieout provision"),
+)
+
+
+@dataclass(slots=True)
+class FlightSession:
+    """A connection, if it is made already, and the statement that runs in it."""
+
+    connection: Any = None
+    cursor: Any = None
+    ended: bool = False
+
+
+class FlightSqlWarehouse(Warehouse):
+    """Facts in a lake, read over Flight SQL."""
+
+    engine = "Flight SQL"
+
+    def __init__(self, url: str, timeout: float = TIMEOUT, sessions: int = SESSIONS, *, writes: bool = False) -> None:
+        """`url` is grpc[+tls]://USER:PASSWORD@HOST:PORT?lake=FOLDER; the engine and the loader see the same folder.
+
+        Raises StatementRefused if it names no lake.
+        """
+        super().__init__(timeout, sessions)
+        address = urlsplit(url)
+        self._lake = parse_qs(address.query).get("lake", [""])[0].rstrip("/")
+        if not self._lake:
+            raise StatementRefused("the address of `facts` names no lake: end it with ?lake=FOLDER")
+        self.dialect = replace(SPARK, lake=self._lake)
+        self._uri = f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
+        self._options = call_options(timeout, unquote(address.username or ""), unquote(address.password or ""))
+        self._runs = ThreadPoolExecutor(sessions, thread_name_prefix="flightsql")
+        self._driver = import_module("adbc_driver_flightsql.dbapi")
+        self._delta = import_module("deltalake") if writes else None
+        self._writing = Lock()
+
+    # Writing, into the lake.
+
+    def put(self, table: WarehouseTable, part: int, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write the rows of a partition in one commit of the table; see Warehouse."""
+        schema = schema_of(table)
+        rows = pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in batches))
+        with self._commits() as delta:
+            delta.write_deltalake(
+                self._folder(table), rows, mode="overwrite", predicate=f"{PART} = {part}", schema_mode="merge"
+            )
+
+    def drop(self, table: WarehouseTable, parts: Collection[int]) -> None:
+        """Delete the rows of some parts, and files that have long been deleted; see Warehouse."""
+        with self._commits() as delta:
+            held = delta.DeltaTable(self._folder(table))
+            for among in in_pieces(sorted(parts)):
+                held.delete(f"{PART} in ({among})")
+            held.vacuum(retention_hours=KEPT, enforce_retention_duration=False, dry_run=False)
+
+    def columns(self, relation: str) -> frozenset[str]:
+        """Return the columns of a table; see Warehouse."""
+        with suppress(StatementRefused):
+            empty = self.read(SqlStatement(f"select * from {self.dialect.table_of(relation)} limit 0"))
+            return frozenset(empty.column_names)
+        return frozenset()
+
+    def has(self, table: WarehouseTable) -> bool:
+        """Tell whether the lake has a table."""
+        with self._commits() as delta:
+            return bool(delta.DeltaTable.is_deltatable(self._folder(table)))
+
+    def may_write(self) -> bool:
+        """Tell whether the engine may write into the lake, which it shows with an empty table. Raises WarehouseDown."""
+        place = self.dialect.quote_text(f"{self._lake}/{PROBE}")
+        try:
+            self._execute(
+                SqlStatement(f"create or replace table {PROBE} (tieout_one int) using delta location {place}")
+            )
+        except StoreDown:
+            self.ping()
+            return False
+        return True
+
+    def close(self) -> None:
+        """Close every session."""
+        super().close()
+        self._runs.shutdown(wait=False, cancel_futures=True)
+
+    def _create(self, table: WarehouseTable) -> None:
+        """Create a table, or add the columns that it lacks.
+
+        It has no columns of partitions: Sail's workers take their places for those of other columns. Engines skip
+        files by the least and greatest part that the log knows of each.
+        """
+        schema = schema_of(table)
+        with self._commits() as delta:
+            folder = self._folder(table)
+            delta.DeltaTable.create(folder, schema=schema, mode="ignore")
+            delta.write_deltalake(folder, schema.empty_table(), mode="append", schema_mode="merge")
+
+    def _folder(self, table: WarehouseTable) -> str:
+        return f"{self._lake}/{table.name[-1]}"
+
+    @contextmanager
+    def _commits(self) -> Iterator[Any]:
+        """Yield the library of the tables; one commit is made after another. Raises StatementRefused."""
+        if self._delta is None:
+            raise StatementRefused("the user who reads a lake of `facts` writes nothing into it")
+        try:
+            with self._writing:
+                yield self._delta
+        except (self._delta.exceptions.DeltaError, OSError) as fault:
+            raise StatementRefused(
+                f"the lake of `facts` cannot be written ({type(fault).__name__}); see that its folder is there and "
+                "that the loader may write into it"
+            ) from fault
+
+    # Reading, over Flight SQL.
+
+    def _open(self) -> FlightSession:
+        return FlightSession()  # which connects in the thread of its first statement
+
+    def _close(self, session: FlightSession) -> None:
+        """Close a session. A server that is stopped holds the thread until the timeout, and no call."""
+        session.ended = True
+        connection, session.connection = session.connection, None
+        if connection is not None:
+            Thread(target=self._close_quietly, args=[connection], name="close of a session", daemon=True).start()
+
+    def _close_quietly(self, connection: Any) -> None:
+        with suppress(self._driver.Error):
+            connection.close()
+
+    def _run(self, session: FlightSession, statement: SqlStatement, watch: Stop) -> pa.Table:
+        running = self._runs.submit(self._fetch, session, statement)
+        try:
+            while not wait([running], GLANCE).done:
+                watch()
+        finally:
+            while session.cursor is not None and not running.done():
+                session.cursor.adbc_cancel()  # which waits for no server
+                wait([running], GLANCE)
+        return running.result()
+
+    def _fetch(self, session: FlightSession, statement: SqlStatement) -> pa.Table:
+        with self._refusals():
+            if session.connection is None:
+                session.connection = self._connect()
+            if session.ended:
+                self._close(session)
+                return pa.table({})
+            session.cursor = session.connection.cursor()
+            try:
+                session.cursor.execute(statement.text)
+                rows = session.cursor.fetch_arrow_table()
+                session.cursor.close()
+            finally:
+                session.cursor = None
+            return rows
+
+    def _connect(self) -> Any:
+        connecting = f"{min(CONNECTING, self.timeout):g}"
+        connection = self._driver.connect(self._uri, db_kwargs={**self._options, QUERY: connecting}, autocommit=True)
+        connection.adbc_connection.set_options(**{QUERY: self._options[QUERY]})
+        return connection
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        try:
+            yield
+        except self._driver.Error as fault:
+            status = getattr(fault, "status_code", None)
+            raise refusal(getattr(status, "name", "UNKNOWN"), str(fault)) from None
+
+
+def call_options(timeout: float, user: str, password: str) -> dict[str, str]:
+    """Return the options of a database: the driver ends each call at the timeout, whatever the server does."""
+    calls = dict.fromkeys(("query", "fetch", "update"), f"{timeout:g}")
+    login = b64encode(f"{user}:{password}".encode()).decode()
+    return {
+        **{f"{CALLS}{call}": seconds for call, seconds in calls.items()},
+        "adbc.flight.sql.client_option.with_max_msg_size": str(MESSAGE),
+        **({"adbc.flight.sql.authorization_header": f"Basic {login}"} if user else {}),
+    }
+
+
+def schema_of(table: WarehouseTable) -> pa.Schema:
+    """Return the columns of a table in a lake."""
+    return pa.schema({PART: pa.int64(), **{column.name: ARROW[column.kind] for column in table.columns}})
+
+
+def refusal(status: str, message: str) -> StoreDown:
+    """Return what to say of a failure by its status, without anything that the address holds."""
+    if status in DOWN:
+        return WarehouseDown(f"Flight SQL of `facts` {DOWN[status]}")
+    known = next((words for text, words in REFUSALS if text in message), None)
+    if known is None and any(words in message for words in BROKEN):
+        return WarehouseDown("Flight SQL of `facts` broke off a statement; see that its workers run, and its log")
+    known = known or "see its log"
+    return StatementRefused(f"Flight SQL refused a statement about the facts ({status}): {known}")
