@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from socket import AF_UNIX, socket
@@ -13,6 +14,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.auth.bearer import own_key
 from server.auth.tokens import TokenVerifier
@@ -33,7 +35,7 @@ from server.ops.readiness import HealthSource, health_endpoint
 from server.ops.strict_http import HostMiddleware, StrictProtocol
 from server.telemetry.metrics import CallMetrics
 
-HEALTH = "/health"
+MCP, HEALTH = "/mcp", "/health"
 KEPT_ALIVE = 5  # seconds that a connection stays open without a request
 CLOSES = (b"connection", b"close")
 BOUNDS = ConnectionLimits()
@@ -47,7 +49,7 @@ def application(
     metrics: CallMetrics,
     bounds: ConnectionLimits = BOUNDS,
     beside: Sequence[Route] = (),
-) -> Starlette:
+) -> "Application":
     """Return the application that clients reach; `beside` are routes that need no token."""
     mcp = endpoint(dispatch, version("tieout"), settings.hosts, settings.origins)
 
@@ -64,21 +66,33 @@ def application(
     )
     metadata = Challenges(settings).metadata_routes()
     key = own_key(settings)
-    trusted = [] if key is None else [Middleware(PrivateSocketMiddleware, key=key.key, host=settings.hosts[0])]
-    return Starlette(
-        routes=[Route("/mcp", protected, methods=["POST"]), Route(HEALTH, health_endpoint(health)), *metadata, *beside],
-        middleware=[
-            Middleware(RequestIdMiddleware),
-            *trusted,
-            Middleware(
-                HostMiddleware,
-                knows=settings.hosts.__contains__,
-                instead=f"Send requests to {settings.base_url}.",
-                anywhere=[HEALTH],  # probes name a server as they like, and it tells no figures
-            ),
-        ],
-        lifespan=lifespan,
-    )
+
+    def edge(app: ASGIApp) -> ASGIApp:
+        """Return an application behind what every request passes first."""
+        hosted = HostMiddleware(
+            app,
+            knows=settings.hosts.__contains__,
+            instead=f"Send requests to {settings.base_url}.",
+            anywhere=[HEALTH],  # probes name a server as they like, and it tells no figures
+        )
+        trusted = hosted if key is None else PrivateSocketMiddleware(hosted, key.key, settings.hosts[0])
+        return RequestIdMiddleware(trusted)
+
+    routes = [Route(MCP, protected, methods=["POST"]), Route(HEALTH, health_endpoint(health)), *metadata, *beside]
+    return Application(edge(protected), Starlette(routes=routes, middleware=[Middleware(edge)], lifespan=lifespan))
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Hands calls to the MCP endpoint; Starlette routes every other request."""
+
+    mcp: ASGIApp
+    others: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        is_call = scope["type"] == "http" and scope["path"] == MCP and scope["method"] == "POST"
+        await (self.mcp if is_call else self.others)(scope, receive, send)
 
 
 class HttpServer(uvicorn.Server):
@@ -86,7 +100,7 @@ class HttpServer(uvicorn.Server):
 
     def __init__(
         self,
-        app: Starlette,
+        app: ASGIApp,
         settings: Settings,
         ready: Callable[[], None] = lambda: None,
         bounds: ConnectionLimits = BOUNDS,

@@ -15,7 +15,7 @@ from mcp.server import ServerRequestContext
 from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
-from mcp.server.runner import serve_one
+from mcp.server.runner import ServerRunner
 from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp.shared.message import ServerMessageMetadata
@@ -102,7 +102,7 @@ class DirectCalls:
         request_id, call = message.tree["id"], DirectCall(state["principal"], message.fault)
         context = OneWayRequest(request_id, ServerMessageMetadata(request_context=call))
         connection = Connection.from_envelope(version, None, None)
-        await serve_one(self._server, context, CALL, message.tree["params"], connection=connection, lifespan_state=None)
+        await ServerRunner(self._server, connection, None).on_request(context, CALL, message.tree["params"])
         assert call.outcome is not None  # noqa: S101 - `_answer` has set it
         is_modern = version in MODERN_PROTOCOL_VERSIONS
         found = call_result(

@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from secrets import token_hex
-from threading import Event
 from time import monotonic
 from typing import Any
 
@@ -83,16 +82,16 @@ class CallResult:
         return {key: part for key, part in parts.items() if part}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StopCheck:
     """Raises in a running call that should stop."""
 
-    gone: Event
     deadline: float
+    gone: bool = False  # a call asks hundreds of times, so this is no Event
 
     def __call__(self) -> None:
         """Raise CallAbandoned if the client is gone, DeadlineExceeded if the deadline has passed."""
-        if self.gone.is_set():
+        if self.gone:
             raise CallAbandoned
         if monotonic() > self.deadline:
             raise DeadlineExceeded("The call took longer than its deadline. Ask for less at once.")
@@ -106,7 +105,7 @@ class AdmittedCall:
     subject: str
     stop: StopCheck
     work: Callable[[Admit], CallResult | None]
-    turn: Future[CallResult | None] = field(default_factory=Future)
+    turn: Future[CallResult | None]
 
 
 def refuse_large(size: ReportSize) -> None:
@@ -207,14 +206,14 @@ class Dispatcher:
     async def _admitted(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> CallResult:
         deadline = monotonic() + self._deadline
         lease = await self._take(principal)
-        stop = StopCheck(Event(), deadline)
+        stop = StopCheck(deadline)
         context = copy_context()
 
         def work(admit: Admit) -> CallResult | None:
             return context.run(self._run, tool, arguments, principal, stop, admit)
 
-        call = AdmittedCall(tool.name, principal.subject, stop, work)
-        call.turn = self._lanes[tool.lane].submit(call.subject, partial(work, refuse_large))
+        turn = self._lanes[tool.lane].submit(principal.subject, partial(work, refuse_large))
+        call = AdmittedCall(tool.name, principal.subject, stop, work, turn)
         ended = asyncio.create_task(self._until_ended(call, lease))
         self._in_flight.add(ended)
         ended.add_done_callback(self._out)
@@ -222,7 +221,7 @@ class Dispatcher:
         try:
             done, _ = await asyncio.wait({ended}, timeout=deadline - monotonic())
         finally:
-            stop.gone.set()
+            stop.gone = True
             if call.turn.cancel():  # it was still queued
                 await asyncio.wait({ended})
         if not done:
@@ -254,7 +253,7 @@ class Dispatcher:
         late = asyncio.get_running_loop().call_later(self._deadline + GRACE, self._overrun, call.tool)
         try:
             result = await asyncio.wrap_future(call.turn)
-            if result is None and not call.stop.gone.is_set():
+            if result is None and not call.stop.gone:
                 call.turn = self._lanes[LARGE].submit(call.subject, partial(call.work, self._memory.need))
                 result = await asyncio.wrap_future(call.turn)
             return result or CallResult.refused({})

@@ -2,12 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil
 from urllib.parse import urlsplit
 
-import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -24,6 +23,7 @@ from server.auth.tokens import (
     network_of,
 )
 from server.base.settings import Settings
+from server.ops.strict_http import LEAVES
 from server.telemetry.logs import bound, request_id_of
 from server.telemetry.metrics import CallMetrics
 
@@ -220,30 +220,22 @@ class CancelOnDisconnect:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run one request and watch for its client to disconnect."""
-        gone = asyncio.Event()
-        watching: list[asyncio.Task[None]] = []
+        """Run one request, which StrictProtocol cancels when its connection is lost."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine runs in one
+        is_gone = False
 
-        async def receive_body() -> Message:
-            if watching:
-                await gone.wait()
-                return {"type": "http.disconnect"}
-            message = await receive()
-            if message["type"] == "http.disconnect" or not message.get("more_body", False):
-                watching.append(asyncio.create_task(cancel_when_gone(gone, receive, call.cancel)))
-            return message
+        def leave() -> None:
+            nonlocal is_gone
+            is_gone = True
+            task.cancel()
 
-        with anyio.CancelScope() as call:
-            try:
-                await self._app(scope, receive_body, send)
-            finally:
-                for watch in watching:
-                    watch.cancel()
-
-
-async def cancel_when_gone(gone: asyncio.Event, receive: Receive, cancel: Callable[[], None]) -> None:
-    """Wait until the client of a request disconnects, whose body is read; then cancel."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    gone.set()
-    cancel()
+        state = scope.setdefault("state", {})
+        state[LEAVES] = leave
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            if not is_gone or task.uncancel():  # somebody else cancelled it, too
+                raise
+        finally:
+            del state[LEAVES]

@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 VERSIONS = (b"1.0", b"1.1")  # of what is sent in plain text over TCP
 LENGTH, ENCODING = b"content-length", b"transfer-encoding"
 MISDIRECTED = 421
+LEAVES = "leaves"  # where the state of a request has what is called when its client goes away
 
 
 class StrictConnection(h11.Connection):
@@ -64,6 +65,18 @@ class StrictProtocol(H11Protocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.conn = StrictConnection(h11.SERVER)
+
+    def handle_events(self) -> None:
+        """Handle what was received; read on behind a whole request, since a lost connection is seen by reading."""
+        super().handle_events()
+        if self.flow.read_paused and self.conn.their_state is h11.DONE and not self.conn.trailing_data[0]:
+            self.flow.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the connection, and what its request has left to be called then."""
+        super().connection_lost(exc)
+        if self.cycle is not None and LEAVES in self.cycle.scope["state"]:  # type: ignore[redundant-expr]  # None at first, untold
+            self.cycle.scope["state"][LEAVES]()
 
 
 class HostMiddleware:

@@ -67,11 +67,14 @@ def served(dispatch: Dispatcher, bounds: ConnectionLimits = BOUNDS) -> Iterator[
             thread.join(DEADLINE)
 
 
-def test_a_call_stops_when_its_client_goes_away(small_instance: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize("padding", [0, 10])  # texts; uvicorn pauses at the last part of a body that is as long
+def test_a_call_stops_when_its_client_goes_away(small_instance: tuple[Path, Path], padding: int) -> None:
     gate = Gate()
+    asked = body("gate")
+    asked["params"] = {"name": "gate", "arguments": {}, "_meta": {"padding": ["x" * 100_000] * padding}}
     dispatch = dispatch_of(small_instance, {"gate": tool(gate.run, lane="heavy"), **TOOLS}, calls_per_caller=1)
     with served(dispatch) as url:
-        leave(url, body("gate"), gate.entered.is_set)
+        leave(url, asked, gate.entered.is_set)
         assert gate.stopped.wait(DEADLINE)
         wait_for(lambda: not httpx2.post(url, json=body("list_kpis"), headers=HEADERS).json()["result"]["isError"])
 
