@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from functools import cached_property
+from itertools import zip_longest
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,14 @@ from engine.model.stopping import watched
 #     tables/live.account-DIGEST.arrow     one table of members, nodes or rates
 #     codes/account-DIGEST.arrow           the ids of a leaf dimension in code order
 #
-# Files never change. Sweeping deletes versions that are neither current nor held by a reader, and unreferenced files.
+# Files never change. Sweeping deletes versions that are neither current nor held by a reader nor leased to readers on
+# other hosts, and unreferenced files.
 
 
 UNDATED = "undated"
 LAST_DAY = attrgetter("last")
 CURRENT = "CURRENT"
+PUBLISHING = "publishing.lock"  # who publishes holds a lock on it
 FORMAT = 1  # of new manifests; those of release 0.3.0 have no format number and count as 0
 
 
@@ -233,16 +236,22 @@ def locked(descriptor: int) -> bool:
     return True
 
 
-def sweep(root: Path) -> list[Manifest]:
+def sweep(root: Path, lease: float = 0) -> list[Manifest]:
     """Delete all versions except the current one and those that readers hold, and all files that no version names.
 
-    Returns the versions that are left. Only the holder of the publishing lock may call this.
+    A version stays for `lease` seconds once the next is published: locks do not show readers on other hosts, who begin
+    each call with the version that is current then. Returns the versions that are left. Only the holder of the
+    publishing lock may call this.
     """
     current = manifest_file(root, current_version(root))
+    os.utime(root / PUBLISHING)
+    ended = (root / PUBLISHING).stat().st_mtime - lease  # by the clock of the file system, as the times of manifests
+    paths = sorted((root / "manifests").glob("*.json"))
     left: list[Manifest] = []
-    for path in sorted((root / "manifests").glob("*.json")):
+    for path, later in zip_longest(paths, paths[1:]):
         with path.open(encoding="utf-8") as file:
-            if path != current and locked(file.fileno()):
+            is_leased = lease and later is not None and later.stat().st_mtime > ended
+            if path != current and not is_leased and locked(file.fileno()):
                 path.unlink()
                 continue
             left.append(Manifest.from_json(file.read()))

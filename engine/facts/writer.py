@@ -24,6 +24,7 @@ from engine.facts.files import mapped, sync_folder, write_durably, write_named
 from engine.facts.landing import Fingerprint, LandedMonth, Landing
 from engine.facts.manifest import (
     CURRENT,
+    PUBLISHING,
     UNDATED,
     Codes,
     Load,
@@ -55,13 +56,16 @@ class BooksLocked(Exception):
 
 
 @contextmanager
-def stage(root: Path, parts: PartStore | None = None, *, keeps_files: bool = False) -> Iterator["Stage"]:
+def stage(
+    root: Path, parts: PartStore | None = None, *, keeps_files: bool = False, lease: float = 0
+) -> Iterator["Stage"]:
     """Take the publishing lock and stage onto the current version. Raises BooksLocked if another load holds it.
 
-    `parts` holds the rows of facts, and files do if there is none, or if it `keeps_files`.
+    `parts` holds the rows of facts, and files do if there is none, or if it `keeps_files`. `lease` is for how many
+    seconds a version stays once the next is published.
     """
     root.mkdir(parents=True, exist_ok=True)
-    with (root / "publishing.lock").open("w") as lock:
+    with (root / PUBLISHING).open("w") as lock:
         if not locked(lock.fileno()):
             raise BooksLocked("another load is publishing to these books")
         pin = pin_current(root)
@@ -69,7 +73,7 @@ def stage(root: Path, parts: PartStore | None = None, *, keeps_files: bool = Fal
             yield Stage(root, pin.manifest, parts, keeps_files=keeps_files)
         finally:
             pin.drop()
-            versions = sweep(root)
+            versions = sweep(root, lease)
         if parts is not None:
             with suppress(Unavailable):  # a later sweep drops what this one leaves
                 sweep_parts(root, parts, versions)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from engine.instance.documents import Document, Location
-from engine.instance.schema.books import CALENDAR, CURRENCY, DURATION
+from engine.instance.schema.books import CALENDAR, CURRENCY, DURATION, DURATION_OR_NONE
 from engine.instance.schema.common import KEY, LIVE_TABLE
 from engine.instance.schema.formats import QUOTE
 from engine.instance.schema.registry import PARAMETER, SCENARIO
@@ -35,6 +35,7 @@ SHAPES = {
     LIVE_TABLE: "live. and lower-case letters, digits and _, as live.gl",
     CURRENCY: "three capital letters, as EUR",
     DURATION: "a number of seconds or minutes, as 20s or 2m",
+    DURATION_OR_NONE: "a number of seconds or minutes, as 15m, or 0s",
     CALENDAR: "the name of a CSV file beside instance.yaml, as calendar.csv",
     SCENARIO: "letters, digits, _, . and -, a letter or digit first",
     QUOTE: "one character that is no letter, digit or space, or none",

@@ -28,6 +28,7 @@ class FactsPlacement:
     keeps_files: bool = False  # whether the files of the rows stay on this machine
     seconds: int = 20  # that a statement may take
     sessions: int = 8  # statements at once
+    lease: int = 900  # seconds that a version stays once the next is published, for servers on other hosts
 
 
 @dataclass(frozen=True, slots=True)

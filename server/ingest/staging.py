@@ -37,12 +37,13 @@ def open_parts(place: BooksFolder, *, reached: bool) -> Iterator[PartStore | Non
 @contextmanager
 def staging(place: BooksFolder, parts: PartStore | None) -> Iterator[Stage]:
     """Open a stage on the current version; wait while another process publishes. Raises BooksLocked after PATIENCE."""
-    keeps_files = place.placement is not None and place.placement.keeps_files
+    placement = place.placement
+    keeps_files, lease = (placement.keeps_files, placement.lease) if placement is not None else (False, 0)
     deadline = monotonic() + PATIENCE
     with ExitStack() as stack:
         while True:
             try:
-                staged = stack.enter_context(stage(place.store, parts, keeps_files=keeps_files))
+                staged = stack.enter_context(stage(place.store, parts, keeps_files=keeps_files, lease=lease))
                 break
             except BooksLocked:
                 if monotonic() > deadline:

@@ -11,8 +11,9 @@ from socket import socket
 
 from engine.books.checks import data_faults
 from engine.model.errors import Unavailable
+from engine.model.warehouses import FactsPlacement
 from server.base.folders import restrict
-from server.base.settings import Settings, variable_of
+from server.base.settings import BadSetting, Settings, variable_of
 from server.caller.profiles import LiveProfiles, followed
 from server.ingest.folder import reload_files
 from server.ingest.surveys import attached_faults
@@ -41,7 +42,19 @@ NO_CACHE = (
     "there is none, for no Valkey can be embedded on this machine: the worker keeps results in its memory, and they "
     f"are gone with it; set {variable_of('cache_host')} to have one"
 )
+AHEAD = 60  # seconds that a file system may take to show a host the version that another published
 log = logging.getLogger("tieout")
+
+
+def refuse_short_lease(placement: FactsPlacement | None, settings: Settings) -> None:
+    """Raise BadSetting if a call may run longer than the version of the books that it reads is kept."""
+    least = settings.deadline_seconds + AHEAD
+    if placement is not None and 0 < placement.lease < least:
+        raise BadSetting(
+            f"{variable_of('deadline_seconds')} is {settings.deadline_seconds}, and `lease` of `facts` in "
+            f"instance.yaml keeps what calls read for {placement.lease} s; let it be {least}s or more, or 0s "
+            "where every server runs on the host of the loads"
+        )
 
 
 class Parent:
@@ -55,6 +68,7 @@ class Parent:
         self._supervisor = supervisor
         self._copies = 0
         self._taken = copy_instance(settings.instance, self._next_copy())
+        refuse_short_lease(self._taken.instance.placement, settings)
         self._opening = opened_to_one(settings, folder)
 
     @property

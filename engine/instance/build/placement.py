@@ -25,6 +25,12 @@ def build_placement(document: Document, file: InstanceFile) -> FactsPlacement | 
         loader=loader,
         cluster=part.cluster,
         keeps_files=part.keep_here == "everything",
-        seconds=int(part.timeout[:-1]) * (MINUTE if part.timeout.endswith("m") else 1),
+        seconds=seconds_of(part.timeout),
         sessions=part.sessions,
+        lease=seconds_of(part.lease),
     )
+
+
+def seconds_of(duration: str) -> int:
+    """Return a duration, as 20s or 2m, in seconds."""
+    return int(duration[:-1]) * (MINUTE if duration.endswith("m") else 1)

@@ -24,6 +24,7 @@ from engine.model.requests import OneOf
 CURRENCY = r"^[A-Z]{3}$"
 CALENDAR = r"^[^/\\]+\.csv$"
 DURATION = r"^[1-9][0-9]{0,3}[sm]$"
+DURATION_OR_NONE = r"^(0s|[1-9][0-9]{0,3}[sm])$"
 
 
 class FiscalYearPart(SchemaPart):
@@ -74,6 +75,8 @@ class FactsPart(SchemaPart):
     """How long a statement may take: 20s, 2m."""
     sessions: Annotated[int, Field(ge=1, le=256)] = 8
     """Statements that each process of the server sends at once."""
+    lease: Annotated[str, Field(pattern=DURATION_OR_NONE)] = "15m"
+    """How long a version stays once the next is published, for servers on other hosts; 0s: there are none."""
 
 
 class InstanceFile(SchemaPart):

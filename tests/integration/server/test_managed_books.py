@@ -48,10 +48,16 @@ class ManagedBooks:
         """The folder of its store."""
         return self.state / STORE
 
-    def place(self, engine: str) -> None:
+    @property
+    def versions(self) -> int:
+        """The number of versions that the store holds."""
+        return len(list((self.store / "manifests").iterdir()))
+
+    def place(self, engine: str, lease: str = "0s") -> None:
         """Name the engine in instance.yaml."""
         text = (self.folder / "instance.yaml").read_text()
-        facts = f"facts: {{engine: {engine}, url_env: FACTS_URL, loader_url_env: FACTS_LOADER_URL, timeout: 5s}}\n"
+        users = "url_env: FACTS_URL, loader_url_env: FACTS_LOADER_URL"
+        facts = f"facts: {{engine: {engine}, {users}, timeout: 5s, lease: {lease}}}\n"
         (self.folder / "instance.yaml").write_text(text + facts)
 
 
@@ -183,17 +189,28 @@ def test_check_says_in_a_line_each_what_the_engine_lacks_and_who_may_write(manag
     assert missing.startswith("table tieout_facts_gl is missing, or the user who reads may not SELECT from it")
 
 
-def test_no_server_starts_without_the_address_of_its_engine_or_with_a_reader_who_may_write(
+def test_no_server_starts_without_its_engine_or_with_a_reader_who_may_write_or_past_the_lease(
     managed: ManagedBooks, owner: str
 ) -> None:
-    managed.place("postgresql")
+    managed.place("postgresql", lease="15m")
     grant(owner)
     load_feeds(managed.folder, managed.state)
-    for address, words in (
-        ("", "the environment variable FACTS_URL, which `facts` of instance.yaml names, is not set"),
-        (managed.loader, "the user who reads is a user who may write (1 tables of facts): give it a user that has"),
+    assert managed.versions == 2  # that of the files is leased
+    for settings, words in (
+        (
+            {"FACTS_URL": ""},
+            "the environment variable FACTS_URL, which `facts` of instance.yaml names, is not set",
+        ),
+        (
+            {"FACTS_URL": managed.loader},
+            "the user who reads is a user who may write (1 tables of facts): give it a user that has",
+        ),
+        (
+            {"FACTS_URL": managed.reader, "SVC_DEADLINE_SECONDS": "900"},
+            "keeps what calls read for 900 s; let it be 960s or more, or 0s where every server runs on the host of the",
+        ),
     ):
-        refused = tieout("serve", **server_environment(managed.folder, managed.state, FACTS_URL=address))
+        refused = tieout("serve", **server_environment(managed.folder, managed.state, **settings))
         assert refused.returncode == 1
         assert words in refused.stderr
         assert "Traceback" not in refused.stderr

@@ -1,5 +1,6 @@
 """Rows of facts in an engine: a publish puts, counts and only then names them, whenever its process ends."""
 
+import os
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from datetime import date
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import time
 
 import polars as pl
 import pytest
@@ -49,10 +51,12 @@ def fact(day: date | None, amount: int) -> Fact:
     return ("actual", day, "A", "x", amount, "")
 
 
-def publish(root: Path, store: object, facts: Sequence[Fact], at: int, mode: LoadMode = LoadMode.FULL) -> None:
+def publish(
+    root: Path, store: object, facts: Sequence[Fact], at: int, mode: LoadMode = LoadMode.FULL, lease: float = 0
+) -> None:
     """Publish facts as one load; those that replace periods replace the last days of January."""
     span = Span(date(2021, 1, 15), date(2021, 1, 31)) if mode is LoadMode.REPLACE_PERIODS else None
-    with stage(root, store) as staged, TemporaryDirectory() as folder:  # type: ignore[arg-type]  # each is a PartStore
+    with stage(root, store, lease=lease) as staged, TemporaryDirectory() as folder:  # type: ignore[arg-type]  # each is one
         staged.facts(GL, landing_of(Path(folder), facts), load_of(at=at), mode, span)
         staged.publish()
 
@@ -235,6 +239,24 @@ class AbsentParts(MortalParts):
     def drop(self, domain: str, numbers: Collection[int]) -> None:
         """Fail."""
         raise Unavailable(f"{domain}: {len(numbers)} parts cannot be dropped")
+
+
+def test_a_version_stays_for_readers_on_other_hosts_until_its_lease_ends(engine: Warehouses, tmp_path: Path) -> None:
+    store, lease = WarehouseParts(engine.loader), 900.0
+    versions = []
+    for at in range(3):
+        publish(tmp_path, store, [fact(FIRST, at)], at, lease=lease)
+        versions.append(manifest_of_store(tmp_path))
+    first, second, third = (set(numbers_of(version.facts)) for version in versions)
+    assert engine.reader.parts(TABLE) == first | second | third
+    assert all((tmp_path / file).exists() for version in versions for file in version.files())
+    ended = time() - lease - 1
+    os.utime(manifest_file(tmp_path, versions[1].version), (ended, ended))  # then it took the place of the first
+    publish(tmp_path, store, [fact(FIRST, 3)], 3, lease=lease)
+    assert engine.reader.parts(TABLE) == second | third | set(numbers_of(manifest_of_store(tmp_path).facts))
+    assert not manifest_file(tmp_path, versions[0].version).exists()
+    publish(tmp_path, store, [fact(FIRST, 4)], 4)
+    assert engine.reader.parts(TABLE) == set(numbers_of(manifest_of_store(tmp_path).facts))
 
 
 def test_an_engine_that_is_away_when_parts_are_swept_is_swept_later(engine: Warehouses, tmp_path: Path) -> None:

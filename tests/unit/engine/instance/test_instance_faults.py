@@ -154,11 +154,13 @@ def test_two_columns_of_the_default_report_under_one_heading(tmp_path: Path) -> 
 
 
 def test_facts_name_their_engine_and_two_users(tmp_path: Path) -> None:
-    facts = "facts: {engine: clickhouse, url_env: READER, loader_url_env: LOADER, cluster: main, timeout: 2m}\n"
+    facts = (
+        "facts: {engine: clickhouse, url_env: READER, loader_url_env: LOADER, cluster: main, timeout: 2m, lease: 20m}\n"
+    )
     text = FILES["instance.yaml"] + facts
     placement = read_instance(instance(tmp_path, instance_yaml=text)).placement
     assert placement == FactsPlacement(
-        kind=WarehouseKind.CLICKHOUSE, reader="READER", loader="LOADER", cluster="main", seconds=120
+        kind=WarehouseKind.CLICKHOUSE, reader="READER", loader="LOADER", cluster="main", seconds=120, lease=1200
     )
     assert read_instance(instance(tmp_path / "none")).placement is None
 
@@ -173,6 +175,7 @@ def test_facts_name_their_engine_and_two_users(tmp_path: Path) -> None:
         ("engine: flightsql, url_env: A, loader_url_env: A", "loads would write to flightsql as the user who reads"),
         ("engine: duckdb, url_env: A, cluster: main", "duckdb has no named cluster — leave cluster out"),
         ("engine: duckdb, url_env: A, timeout: 20", "facts.timeout .* — a number of seconds or minutes, as 20s or 2m"),
+        ("engine: duckdb, url_env: A, lease: none", "facts.lease .* — a number of seconds or minutes, as 15m, or 0s"),
         ("engine: oracle, url_env: A", "'clickhouse', 'flightsql', 'postgresql' or 'duckdb' .found 'oracle'"),
     ],
 )
