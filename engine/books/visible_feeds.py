@@ -100,6 +100,7 @@ def cut_down(binding: Binding) -> Binding:
         binding,
         source=replace(binding.source, path=None, environment=None),
         extract="",
+        attach=None,
         sheet=None,
         parameters={},
         format=ExtractFormat(),

@@ -1,6 +1,7 @@
 """Surveys of attached tables as loads: one look at a table, held to what a load of its rows would be held to."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from decimal import Decimal
@@ -29,13 +30,18 @@ Found = TypeVar("Found")
 SURVEYING: Final = 3600.0  # seconds that a statement of a survey may take
 MOST_IDS: Final = 5  # unknown ids that a message names
 VIEW: Final = "change it there, or attach a view of it"
-FLOATS: Final = ("double", "real", "float")
-EXACT: Final = ("numeric", "decimal", "number", "int", "bigint", "smallint", "tinyint", "hugeint", "uint", "ubigint")
-DAYS: Final = ("date", "timestamp", "datetime")
-TEXTS: Final = ("text", "character", "varchar", "char", "string", "uuid", "citext", "enum", "name", "int", "bigint")
-TAKEN: Final[Mapping[ColumnKind, tuple[tuple[str, ...], str]]] = {
-    ColumnKind.DAY: (DAYS, "a day is a DATE or a TIMESTAMP"),
-    ColumnKind.CODE: ((*TEXTS, "smallint", "integer", "hugeint"), "an id is a text or a whole number"),
+FLOATS: Final = frozenset({"double", "real", "float", "float4", "float8"})
+WHOLE: Final = frozenset(
+    {"int", "integer", "bigint", "smallint", "tinyint", "hugeint", "int2", "int4", "int8"}
+    | {"uinteger", "ubigint", "usmallint", "utinyint", "uhugeint"}
+)
+EXACT: Final = WHOLE | {"numeric", "decimal", "number"}
+DAYS: Final = frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "datetime"})
+TEXTS: Final = WHOLE | {"text", "character", "varchar", "char", "string", "bpchar", "uuid", "citext", "enum", "name"}
+ZONED: Final = "with time zone"
+TAKEN: Final[Mapping[ColumnKind, tuple[frozenset[str], str]]] = {
+    ColumnKind.DAY: (DAYS, "a day is a DATE or a TIMESTAMP without a time zone"),
+    ColumnKind.CODE: (TEXTS, "an id is a text or a whole number"),
     ColumnKind.AMOUNT: (EXACT, "an amount is a NUMERIC or a whole number"),
 }
 
@@ -163,10 +169,10 @@ def refuse_type(column: AttachedColumn | None, named: str, type_: str) -> None:
     """Raise LoadFailed for a column whose type cannot hold what it fills."""
     if column is None or column.kind not in TAKEN:
         return
-    kinds, words = TAKEN[column.kind]
-    if column.kind is ColumnKind.AMOUNT and type_.startswith(FLOATS):
+    (kinds, words), first = TAKEN[column.kind], re.split(r"\W", type_, maxsplit=1)[0]
+    if column.kind is ColumnKind.AMOUNT and first in FLOATS:
         raise LoadFailed(EXTRACT, f"{named} is {type_}, which holds no exact amounts: make it NUMERIC; {VIEW}")
-    if not type_.startswith(kinds):
+    if first not in kinds or ZONED in type_ or type_.endswith("[]"):
         raise LoadFailed(EXTRACT, f"{named} is {type_}, and {words}: {VIEW}")
 
 

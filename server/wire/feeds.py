@@ -155,10 +155,12 @@ def configuration_axes(feed: Binding) -> dict[str, int]:
 
 def configuration_json(feed: Binding, left: LeftOut) -> Json:
     """Return a feed's configuration, less the parts that are left out."""
+    extract = "attach" if feed.attach else SOURCES[feed.source.kind].extract
     parts: Json = {
         "source_kind": feed.source.kind.value,
         "source_variable": feed.source.environment,
-        SOURCES[feed.source.kind].extract: feed.extract[: len(feed.extract) - left["extract_characters"]],
+        extract: feed.extract[: len(feed.extract) - left["extract_characters"]],
+        "pin_column": feed.attach and feed.attach.change,
         "sheet": feed.sheet,
         "parameters": first(feed.parameters, left["parameters"]),
         "mapping": first(mapping_json(feed.fillings, left["mapped_values"]), left["mapping"]),

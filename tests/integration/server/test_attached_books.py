@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import psycopg
+import pyarrow as pa
 import pytest
 import yaml
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -19,8 +20,10 @@ from engine.door import EVERYONE, Door
 from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
 from engine.model.feeds import LoadStatus
+from server.base.interfaces import StoreDown
 from server.ingest.load import BindingFailed
-from server.warehouses.opening import AttachedSources, versions_in
+from server.warehouses.opening import AttachedSources, open_source, versions_in
+from server.warehouses.warehouse import SqlStatement
 from tests.support.books import ROOT, load_feeds
 from tests.support.forking import tieout
 from tests.support.postgres import schema_of
@@ -218,12 +221,64 @@ def test_a_named_column_tells_what_changed(attached: AttachedBooks) -> None:
         door.metric("revenue", **BOTH)
 
 
+WIDE = """
+time: {column: day, missing: keep}
+dimensions: {account: account, centre: centre}
+measures: {amount: {places: 2}, units: {places: 0, type: number}}
+metrics: {revenue: {measure: amount}, sold: {measure: units}}
+"""
+
+
+def test_debits_credits_constants_blanks_and_rows_without_a_day_are_those_of_a_load(empty: AttachedBooks) -> None:
+    empty.run("create table FINANCE_LINES (DAY date, account text, SOLL numeric(12,3), HABEN integer, units bigint)")
+    empty.run(
+        "insert into FINANCE_LINES values ('2021-01-05', 'A', 10.500, null, 3), ('2021-01-06', 'A', 1, 4, null), "
+        "(null, 'B', null, 7, 2), ('2021-01-07', 'A', null, null, 5), ('2021-01-08', 'A', null, null, null)"
+    )
+    empty.write(
+        WIDE,
+        map={},
+        scenario="actual",
+        constant={"centre": "C'1"},
+        amount={"measure": "amount", "debit": "SOLL", "credit": "HABEN"},
+        numbers={"blank": "none"},
+    )
+    assert empty.survey() == 4  # a row without a figure is none
+    door = empty.door()
+    january = {"scenarios": {"A": "actual"}, "period": "2021-01"}
+    known = figures(door.metric("revenue", "sold", dimensions=["centre"], **january), "metric", "centre")
+    assert known == {
+        ("revenue", "C'1"): Decimal("7.5"), ("revenue", None): Decimal("7.5"), ("sold", "C'1"): 8, ("sold", None): 8,
+    }  # fmt: skip
+    undated = door.metric("revenue", scenarios={"A": "actual"}, period="(undated)")
+    assert figures(undated)[()] == -7
+
+
+def test_a_report_sees_one_state_of_a_table_that_changes_meanwhile(attached: AttachedBooks) -> None:
+    attached.survey()
+    known = read_instance(attached.instance).bindings["gl"]
+    counted = SqlStatement("select sum(BETRAG * 100)::bigint as tieout_sum from FINANCE_LINES")
+
+    def look(read: Callable[[SqlStatement], pa.Table]) -> list[int]:
+        first = read(counted).column(0)[0].as_py()
+        if attached.source["kind"] == "postgresql":  # nobody writes a file of DuckDB that another process reads
+            attached.run("update FINANCE_LINES set BETRAG = BETRAG + 1")
+        return [first, read(counted).column(0)[0].as_py()]
+
+    with closing(open_source(known.source, attached.instance)) as reader:
+        assert reader.together(look) == [5225, 5225]
+        with pytest.raises(StoreDown):
+            reader.together(lambda read: read(SqlStatement("delete from FINANCE_LINES")))
+
+
 LINES = "alter table FINANCE_LINES"
 REFUSED = (
     (f"{LINES} drop column KST", "extract", "has no column KST: "),
     (f"{LINES} alter column BETRAG type double precision", "extract", "holds no exact amounts: make it NUMERIC"),
     (f"{LINES} alter column KONTO type double precision using 1", "extract", "an id is a text or a whole number"),
     (f"{LINES} alter column POSTED type text using 'x'", "extract", "a day is a DATE or a TIMESTAMP"),
+    (f"{LINES} alter column POSTED type timestamptz", "extract", "without a time zone: change it there, or attach a"),
+    (f"{LINES} alter column KST type interval using null", "extract", "an id is a text or a whole number"),
     (
         f"{LINES} alter column BETRAG type numeric(18,4) using BETRAG + 0.001",
         "validate",
@@ -322,6 +377,7 @@ def test_the_page_leads_from_a_table_to_a_statement_and_a_model_reads_what_to_do
         answer = books.call("run_statement", statement="pnl", **asked)
         assert not answer.is_error, answer.result
         assert "550" in answer.text
+        assert books.ask("get_binding", binding_id="gl")["attach"] == "finance.gl_lines"
         ledger.execute(b"update finance.gl_lines set betrag = 451 where konto = '5000'")
         refused = books.call("run_statement", statement="pnl", **asked)
     assert refused.is_error
