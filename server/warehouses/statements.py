@@ -214,7 +214,9 @@ class StatementText:
             spans: dict[int, list[int]] = {}
             for number, position in touched.whole.items():
                 spans.setdefault(position, []).append(number)
-            cases = [(self._among(part, numbers), position) for position, numbers in spans.items()]
+            cases = [
+                ("" if len(spans) == 1 else self._among(part, numbers), position) for position, numbers in spans.items()
+            ]  # a single one needs no test, which would bind what no text names
             made.append(self._branch(part, cases, self._tests(list(touched.whole)), keys, aggregates, wide))
         if touched.cut:
             cases = [(self._in_days(span), position) for position, span in touched.spans]
