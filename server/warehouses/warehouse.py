@@ -77,10 +77,7 @@ class Warehouse(ABC):
         Calls `stop` while it waits; what `stop` raises, and the timeout, end the statement on the engine too. Raises
         WarehouseDown, at once while the engine is known not to answer, and StatementRefused.
         """
-        if self._breaker.is_due:
-            test = Thread(target=self._test, name=f"test of {self.engine}", daemon=True)
-            test.start()
-            test.join(GLANCE)
+        self._test_if_due()
         with self._breaker.watched(trying=False):
             watch = self._watch(stop)
             self.sent += 1
@@ -132,9 +129,16 @@ class Warehouse(ABC):
             self._run(session, SqlStatement("commit"), self._watch(stop))
             return done
 
+        self._test_if_due()
         with self._breaker.watched(trying=False):
             done: Returned = self._pool.use(run, self._watch(stop))
             return done
+
+    def _test_if_due(self) -> None:
+        if self._breaker.is_due:
+            test = Thread(target=self._test, name=f"test of {self.engine}", daemon=True)
+            test.start()
+            test.join(GLANCE)
 
     def _test(self) -> None:
         with suppress(StoreDown), self._breaker.watched():

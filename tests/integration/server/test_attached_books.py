@@ -22,6 +22,7 @@ from engine.model.errors import Unavailable
 from engine.model.feeds import LoadStatus
 from server.base.interfaces import StoreDown
 from server.ingest.load import BindingFailed
+from server.warehouses import statements
 from server.warehouses.opening import AttachedSources, open_source, versions_in
 from server.warehouses.warehouse import SqlStatement
 from tests.support.books import ROOT, load_feeds
@@ -160,7 +161,9 @@ def attached(empty: AttachedBooks) -> AttachedBooks:
     return empty
 
 
-def test_a_statement_rows_and_counts_come_from_a_table_that_nobody_loaded(attached: AttachedBooks) -> None:
+def test_a_statement_rows_and_counts_come_from_a_table_that_nobody_loaded(
+    attached: AttachedBooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert attached.survey() == 4
     assert not list((attached.folder / "state" / "store" / "facts").rglob("*.arrow"))
     door, some = attached.door(), attached.door("some")
@@ -179,6 +182,9 @@ def test_a_statement_rows_and_counts_come_from_a_table_that_nobody_loaded(attach
     assert [row[1] for row in rows] == ["A", "B", "B"]
     assert [row[-1] for row in rows] == ["x", None, "it's"]
     assert len(some.rows("gl", scenario="actual", limit=9).rows) == 2
+    monkeypatch.setattr(statements, "MOST_LISTED", 0)  # so that ids are bound, as long lists of them are
+    bound = attached.door("some").metric("revenue", dimensions=["centre"], **BOTH)
+    assert figures(bound, "alias", "centre") == by_centre
 
 
 def test_a_month_that_changed_gives_no_figure_until_it_is_surveyed_again(attached: AttachedBooks) -> None:

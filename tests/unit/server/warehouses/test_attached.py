@@ -1,7 +1,7 @@
 """Attached tables: odd ids, engines without transactions, and what the files of an instance refuse or say no longer."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
 from engine.model.stopping import Stop
+from server.base.interfaces import StoreDown
 from server.ingest.load import BindingFailed
 from server.warehouses import opening
 from server.warehouses.dialects import DUCKDB
@@ -23,6 +24,7 @@ from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.opening import AttachedSources, versions_in
 from server.warehouses.warehouse import SqlStatement
 from tests.support.books import load_feeds
+from tests.support.serving import wait_for
 from tests.support.small import figures, write_instance
 
 ODD_IDS = ("it's", '"quoted"', "back\\slash", "a\nb", " padded ", "%_", "0010", "数", "🙂", "$1", "?", "--", "E'x'")
@@ -112,6 +114,20 @@ def test_an_engine_without_transactions_proves_the_rows_before_and_after(
             Unavailable, match=r"main\.lines has changed since it was surveyed at .* \(actual 2021-01\)"
         ):
             books.metric("revenue", **ASKED)
+
+
+def test_a_source_that_was_away_is_asked_again_once_it_is_back(tmp_path: Path) -> None:
+    with closing(DuckDbWarehouse(str(tmp_path / "later.duckdb"))) as reader:
+        one = SqlStatement("select 1 as tieout_one")
+
+        def answers() -> bool:
+            with suppress(StoreDown):
+                return reader.together(lambda read: read(one)).num_rows == 1
+            return False
+
+        assert not any(answers() for _ in range(5))
+        duckdb.connect(str(tmp_path / "later.duckdb")).close()
+        wait_for(answers)
 
 
 def test_what_the_files_describe_no_longer_is_not_answered(database: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
