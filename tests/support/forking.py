@@ -21,6 +21,7 @@ from functools import cache, partialmethod
 from multiprocessing import forkserver, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from runpy import run_path
 from socket import socket
 from tempfile import TemporaryDirectory, mkdtemp
 
@@ -53,6 +54,7 @@ class NewDatabase:
     made_by: PostgresBinaries
 
 
+LONGEST = 120.0  # seconds of a command that ends by itself, on a machine that does more besides
 UMASK = 0o022  # of most shells: others may read what a command does not close
 INITIALISE = EmbeddedPostgres._initialise
 
@@ -127,13 +129,25 @@ class ForkedProcess:
 
 def tieout(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a forked command and return what it printed."""
+    return ended(run_command, arguments, {**os.environ, **environment})
+
+
+def script(file: Path, *arguments: str | Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a forked script and return what it printed."""
+    return ended(run_script, [file, *arguments], environment)
+
+
+def ended(
+    run: Callable[..., None], arguments: Sequence[str | Path], environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a command or script to its end and return what it printed."""
     with TemporaryDirectory() as name:
         out, log = Path(name, "out"), Path(name, "log")
         for file in (out, log):
             file.touch()
-        known = {**os.environ, "COLUMNS": "300", "TERM": "dumb", **environment}
-        forked = start_command(arguments, known, out, log)
-        return subprocess.CompletedProcess(arguments, forked.wait(60), out.read_text(), log.read_text())
+        known = {"COLUMNS": "300", "TERM": "dumb", **environment}
+        forked = ForkedProcess(run, list(map(str, arguments)), known, Path.cwd(), out, log, new_database())
+        return subprocess.CompletedProcess(arguments, forked.wait(LONGEST), out.read_text(), log.read_text())
 
 
 def start_command(
@@ -153,9 +167,7 @@ def run_command(
     database: NewDatabase | None,
 ) -> None:
     """Run a command in this process, which writes to two files."""
-    settle(environment, folder, out, log)
-    if database is not None:
-        EmbeddedPostgres._initialise = partialmethod(copy_database, database)
+    settle(environment, folder, out, log, database)
 
     def start_forked(program: str, control: Connection, listening: Sequence[socket], shared: Path) -> ForkedProcess:
         assert program == WORKERS
@@ -165,6 +177,21 @@ def run_command(
     process.start_worker = start_forked
     forkserver._forkserver.ensure_running = lambda: None  # workers are forked by the server that forked this process
     sys.exit(main(arguments))
+
+
+def run_script(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    out: Path,
+    log: Path,
+    database: NewDatabase | None,
+) -> None:
+    """Run a script in this process, which writes to two files."""
+    settle(environment, folder, out, log, database)
+    sys.argv[:] = arguments
+    sys.path.insert(0, str(Path(arguments[0]).parent))
+    run_path(arguments[0], run_name="__main__")
 
 
 def run_worker(
@@ -182,8 +209,12 @@ def run_worker(
     worker.main(os.dup(control.fileno()), os.getppid(), *(one.detach() for one in listening), tools=tools)
 
 
-def settle(environment: Mapping[str, str], folder: Path, out: Path, log: Path) -> None:
+def settle(
+    environment: Mapping[str, str], folder: Path, out: Path, log: Path, database: NewDatabase | None = None
+) -> None:
     """Give this process the environment, folder and output of a new one; later collections pass over its imports."""
+    if database is not None:
+        EmbeddedPostgres._initialise = partialmethod(copy_database, database)
     gc.freeze()
     os.umask(UMASK)
     os.environ.clear()

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -24,6 +23,7 @@ from server.base.settings import Settings
 from server.run.backup import BundleFault, back_up, instance_files, restore
 from server.run.embedded.platform import platform
 from server.stores.migrations import migrate, read_migrations
+from tests.support import forking
 from tests.support.books import ROOT, load_feeds
 from tests.support.keeping import said, using
 from tests.support.postgres import SeparateServer
@@ -55,13 +55,7 @@ def instance(tmp_path: Path) -> Path:
 
 def script(name: str, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run one of the scripts."""
-    return subprocess.run(
-        [sys.executable, ROOT / "scripts" / name, *arguments],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return forking.script(ROOT / "scripts" / name, *arguments, environment={**os.environ, **environment})
 
 
 def load(instance: Path, settings: Settings) -> Sequence[LoadAttempt]:

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.support.books import ROOT
+from tests.support.forking import script
 from tests.support.serving import KEY, Server, connected, free_port, serving
 
 SCRIPT = ROOT / "scripts" / "verify_upgrade.py"
@@ -57,13 +58,7 @@ def verify(url: str, *arguments: str, **environment: str) -> tuple[int, dict[str
     base = url.removesuffix("/mcp")
     given = {"SVC_TOKEN": KEY, **environment}
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("SVC_", "MCP_"))}
-    done = subprocess.run(
-        [sys.executable, SCRIPT, "--base-url", base, *arguments],
-        env={**clean, **given},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = script(SCRIPT, "--base-url", base, *arguments, environment={**clean, **given})
     assert done.stderr == ""
     found = [match.groups() for line in done.stdout.splitlines() if (match := STEP.fullmatch(line))]
     return done.returncode, {step: (how, told) for how, step, told in found}, done.stdout

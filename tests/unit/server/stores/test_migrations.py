@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from threading import Barrier, Thread
@@ -23,11 +22,12 @@ from server.stores.migrations import (
     read_migrations,
     read_statuses,
 )
+from tests.support import forking
 from tests.support.books import ROOT
 from tests.support.postgres import SeparateServer, schema_of
 from tests.support.serving import wait_for
 
-COMMAND = (sys.executable, ROOT / "scripts" / "migrate.py", "--scope", "open")
+COMMAND = (ROOT / "scripts" / "migrate.py", "--scope", "open")
 KNOWN = [
     "001_load_attempts.sql",
     "002_load_history.sql",
@@ -44,14 +44,7 @@ KNOWN = [
 
 def script(uri: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run scripts/migrate.py on a database."""
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        env={**os.environ, "DATABASE_URL": uri, "COLUMNS": "300", "TERM": "dumb"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    return forking.script(*COMMAND, *arguments, environment={**os.environ, "DATABASE_URL": uri})
 
 
 @pytest.fixture
