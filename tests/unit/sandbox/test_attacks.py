@@ -32,7 +32,7 @@ found = [str(text)[:50] for text in texts if text not in wanted and any(word in 
 result = [{'descriptors': [fd for fd in map(there, range(64)) if fd > 2], 'environment': sorted(os.environ),
            'found': found, 'user': os.getuid()}]
 """,
-    "harmless",
+    "whole",
 )
 PIPE = """
 import errno, os
@@ -74,9 +74,9 @@ def endings(trapped: Trap) -> Mapping[str, AttackOutcome]:
 @pytest.fixture(scope="module")
 def bare(trapped: Trap) -> Mapping[str, AttackOutcome]:
     """How attacks end with the jail alone."""
-    of_another = Attack("another", "x = 'OF-ANOTHER-JOB'\nresult = [{'v': x}]", "harmless")
+    of_another = Attack("another", "x = 'OF-ANOTHER-JOB'\nresult = [{'v': x}]", "whole")
     forged = [Attack(name, f"{PIPE}\n{code}\nos._exit(0)", "rejected") for name, code in FORGERIES.items()]
-    greedy = [Attack(name, f"{MAPPING}\n{code}\n{PEAK}", "harmless") for name, code in MEMORY.items()]
+    greedy = [Attack(name, f"{MAPPING}\n{code}\n{PEAK}", "whole") for name, code in MEMORY.items()]
     return trapped.spring([of_another, *ATTACKS, *BARE, *forged, *greedy, INSIDE], PLAIN)
 
 
