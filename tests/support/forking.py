@@ -40,7 +40,8 @@ FORKS.set_forkserver_preload(
     [
         "server.run.workers.worker",
         "server.run.parent",
-        "uvicorn.protocols.http.auto",
+        *("anyio._backends._asyncio", "rich._emoji_codes", "uvicorn.lifespan.on", "uvicorn.loops.auto"),
+        *("uvicorn.protocols.http.auto", "uvicorn.protocols.websockets.auto"),
         *(f"server.run.commands.{name}" for name in COMMANDS),
     ]
 )

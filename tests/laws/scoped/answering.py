@@ -43,8 +43,8 @@ def asked(call: BudgetedCall, opened: ScopedTools, budget: int | None = None) ->
     return plain(answer) if "shown" in answer else refused(answer)
 
 
-def told(name: str, arguments: Mapping[str, Any], caller: Caller) -> str:
-    """Return what a tool answers, with the table beside it, or refuses, as text."""
+def told(name: str, arguments: Mapping[str, Any], caller: Caller, *, charts: bool = True) -> str:
+    """Return what a tool answers, with the table beside it and the chart of it, or refuses, as text."""
     tool = REQUESTS[name]
     try:
         answer = tool.run(caller, read_request(tool.shape, arguments))
@@ -52,7 +52,7 @@ def told(name: str, arguments: Mapping[str, Any], caller: Caller) -> str:
         return as_json(refusal.as_data()).decode()
     kept = answer.result.get("data_ref")
     document = exported(kept, caller) if kept else None
-    chart = charted(kept, caller, draws=name != "run_metric_data") if kept and name in CHARTED else None
+    chart = charted(kept, caller, draws=name != "run_metric_data") if charts and kept and name in CHARTED else None
     block = answer.render_block() if tool.widget else None
     text = as_json({"shown": [answer.result, block, answer.details, document, chart]}).decode()
     return REFERENCE.sub("ds_", text)  # no two calls share one
