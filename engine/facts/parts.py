@@ -234,3 +234,18 @@ def sweep_parts(root: Path, store: PartStore, versions: Iterable[Manifest]) -> N
                 store.drop(domain, dropped)
         if kept != journal:
             write_journal(path, kept)
+
+
+def unnamed_parts(root: Path, store: PartStore, domains: Iterable[str]) -> dict[str, frozenset[int]]:
+    """Return the parts, by domain, that no version of this store names, no journal and no backup.
+
+    Another store may name them. Raises Unavailable if the engine fails.
+    """
+    manifests = (Manifest.from_json(path.read_text(encoding="utf-8")) for path in (root / "manifests").glob("*.json"))
+    named = {number for manifest in manifests for number in numbers_of(manifest.facts)}
+    for hold in (root / HOLDS).glob("*.json"):
+        named.update(json.loads(hold.read_text(encoding="utf-8"))["numbers"])
+    for path in journals_in(root):
+        named.update(number for parts in read_journal(path).values() for number in parts)
+    found = {domain: store.numbers(domain) - named for domain in domains}
+    return {domain: numbers for domain, numbers in found.items() if numbers}

@@ -59,6 +59,9 @@ class PartStore(Protocol):
     def totals(self, domain: str, measures: Sequence[str], numbers: Collection[int]) -> Mapping[int, PartTotals]:
         """Return what the named parts hold. A part without rows, or a missing table, is not among them."""
 
+    def numbers(self, domain: str) -> frozenset[int]:
+        """Return the numbers of all parts of a domain that have rows, whoever put them."""
+
     def rows(self, domain: str, number: int, columns: Sequence[str]) -> pl.DataFrame:
         """Return the rows of a part in no order: integers as Int64, days as Date, texts as String."""
 

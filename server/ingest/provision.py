@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.facts.files import DIGITS
 from engine.facts.manifest import UNDATED, Manifest, Partition, pin_current
-from engine.facts.parts import Tell, differences, untold
+from engine.facts.parts import Tell, differences, unnamed_parts, untold
 from engine.model.catalogue import Catalogue, Domain
 from engine.model.warehouses import PartStore
 from server.base.interfaces import LoadHistory
@@ -85,6 +85,22 @@ def provision_with(
     return ProvisionResult(
         forgotten=forgotten, built=built, settled=len(settled), swept=len(swept), damaged=damaged, domains=domains
     )
+
+
+def strays(place: BooksFolder, *, drop: bool = False) -> Mapping[str, frozenset[int]]:
+    """Return the parts in the engine, by domain, that nothing in the state folder names, and `drop` them.
+
+    Waits for loads that publish. Raises Unavailable if the engine fails.
+    """
+    with open_parts(place, reached=True) as parts:
+        if parts is None:
+            return {}
+        with staging(place, parts):  # nobody puts parts meanwhile
+            found = unnamed_parts(place.store, parts, place.catalogue.domains)
+            if drop:
+                for domain, numbers in found.items():
+                    parts.drop(domain, numbers)
+        return found
 
 
 def files_in(place: BooksFolder) -> set[Path]:

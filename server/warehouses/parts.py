@@ -40,6 +40,12 @@ class WarehouseParts:
         with self._failures(domain):
             return self._warehouse.totals(table, numbers) if self._warehouse.has(table) else {}
 
+    def numbers(self, domain: str) -> frozenset[int]:
+        """Return the numbers of all parts of a domain; see PartStore."""
+        table = self._table(domain, {})
+        with self._failures(domain):
+            return self._warehouse.parts(table) if self._warehouse.has(table) else frozenset()
+
     def rows(self, domain: str, number: int, columns: Sequence[str]) -> pl.DataFrame:
         """Return the rows of a part; see PartStore."""
         dialect, table = self._warehouse.dialect, self._table(domain, {})

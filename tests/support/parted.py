@@ -59,6 +59,10 @@ class MortalParts:
         self.step.at("before totals")
         return self.store.totals(domain, measures, numbers)
 
+    def numbers(self, domain: str) -> frozenset[int]:
+        """Return the numbers of all parts."""
+        return self.store.numbers(domain)
+
     def rows(self, domain: str, number: int, columns: Sequence[str]) -> pl.DataFrame:
         """Return the rows of a part."""
         return self.store.rows(domain, number, columns)

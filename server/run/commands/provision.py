@@ -12,7 +12,7 @@ from engine.books.completeness import completeness
 from engine.instance.read import Instance, read_instance
 from server.base.settings import Settings
 from server.ingest.folder import BooksFolder
-from server.ingest.provision import DomainSummary, provision
+from server.ingest.provision import DomainSummary, provision, strays
 from server.run.commands.console import DONE, FAULTY, err, out, takes_instance
 from server.run.embedded.platform import platform
 from server.run.shelves import open_shelf
@@ -23,6 +23,11 @@ MEGABYTE = 1_000_000
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("--forget", metavar="FEED", help="take out all that a feed brought, which has been removed")
+    parser.add_argument(
+        "--unnamed",
+        choices=["list", "drop"],
+        help="only list, or drop, the parts in the engine of facts that these books do not name",
+    )
     takes_instance(parser)
 
 
@@ -38,6 +43,9 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     if asked.forget in instance.bindings:
         err.print(f"{asked.forget} is a feed of integrations.yaml: remove it there first", markup=False)
         return FAULTY
+    if asked.unnamed is not None:
+        tell_strays(place, drop=asked.unnamed == "drop")
+        return DONE
     with platform(settings) as opened, showing_rows() as show:
         opened.wait()
         done = provision(place, opened.loads, forget=asked.forget, tell=show)
@@ -56,6 +64,17 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         return FAULTY
     out.print("The books match the files. A running server takes changed files at SIGHUP or a restart.")
     return DONE
+
+
+def tell_strays(place: BooksFolder, *, drop: bool) -> None:
+    """Print the parts in the engine that nothing here names, and `drop` them."""
+    found = strays(place, drop=drop)
+    for domain, numbers in found.items():
+        out.print(f"{domain}: {', '.join(map(str, sorted(numbers)))}", markup=False)
+    count = sum(map(len, found.values()))
+    out.print(f"parts in the engine that these books do not name: {count}{', dropped' if drop and count else ''}")
+    if count and not drop:
+        out.print("Other books may name them, such as a copy that was restored. If none does: --unnamed drop")
 
 
 @contextmanager

@@ -3,26 +3,32 @@
 import os
 import shutil
 import signal
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import duckdb
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from rich.console import Console
 
 from engine.facts.manifest import pin_current
 from engine.facts.parts import numbers_of
-from engine.instance.read import STORE
+from engine.instance.read import STORE, read_instance
 from engine.model.feeds import LoadStatus
 from engine.model.warehouses import FactsPlacement, WarehouseKind
 from server.base.settings import Settings
+from server.ingest.folder import BooksFolder
 from server.ingest.load import BindingFailed
+from server.ingest.staging import open_parts, staging
 from server.run.backup import BundleFault, back_up, restore
+from server.run.commands import provision as provision_command
 from server.warehouses.duckdb import DuckDbWarehouse
-from server.warehouses.lacks import trial_faults
+from server.warehouses.lacks import TRIAL_ROWS, trial_faults
 from tests.support.books import ROOT, load_feeds
 from tests.support.feeding import ONCE_A_YEAR, running
 from tests.support.forking import tieout
@@ -238,6 +244,63 @@ def test_a_trial_finds_an_engine_that_does_not_keep_what_it_is_given(
     assert "keeps rows that the user of loads deleted: grant it DELETE" in "".join(trial_faults(placement, environment))
     (missing,) = trial_faults(placement, {**environment, "READER": str(tmp_path / "other.duckdb")})
     assert "DuckDB cannot open the file of `facts`" in missing
+
+
+@pytest.fixture
+def in_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ManagedBooks:
+    """Return books in files whose instance names a file of DuckDB."""
+    file = str(tmp_path / "facts.duckdb")
+    for variable in ("FACTS_URL", "FACTS_LOADER_URL"):
+        monkeypatch.setenv(variable, file)
+    books = books_of(tmp_path, file, file)
+    books.place("duckdb")
+    return books
+
+
+def test_rows_that_move_are_shown_in_a_terminal(in_duckdb: ManagedBooks, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = StringIO()
+    monkeypatch.setattr(provision_command, "err", Console(file=shown, force_terminal=True, width=80))
+    place = place_of(in_duckdb)
+    with (
+        open_parts(place, reached=True) as parts,
+        staging(place, parts) as staged,
+        provision_command.showing_rows() as show,
+    ):
+        staged.publish(show)
+    assert "rows in the engine" in shown.getvalue()
+    assert "3/3" in shown.getvalue()
+
+
+@pytest.mark.usefixtures("history")
+def test_parts_that_these_books_do_not_name_are_listed_and_dropped_when_an_operator_says_so(
+    in_duckdb: ManagedBooks, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_feeds(in_duckdb.folder, in_duckdb.state)
+    named = set(numbers_of(pin_current(in_duckdb.store).manifest.facts))
+    with open_parts(place_of(in_duckdb), reached=True) as parts:
+        assert parts is not None
+        parts.put("gl", 77, TRIAL_ROWS)
+    settings = Settings(instance=in_duckdb.folder, state=in_duckdb.state)
+
+    def told(unnamed: str) -> str:
+        assert provision_command.run(Namespace(forget=None, unnamed=unnamed), settings) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    count = "parts in the engine that these books do not name:"
+    assert told("list") == (
+        f"gl: 77 {count} 1 Other books may name them, such as a copy that was restored. If none does: --unnamed drop"
+    )
+    assert told("drop") == f"gl: 77 {count} 1, dropped"
+    assert told("list") == f"{count} 0"
+    with open_parts(place_of(in_duckdb), reached=True) as parts:
+        assert parts is not None
+        assert parts.numbers("gl") == named
+
+
+def place_of(books: ManagedBooks) -> BooksFolder:
+    """Return the folders of books, and where their facts are."""
+    read = read_instance(books.folder)
+    return BooksFolder(catalogue=read.catalogue, folder=books.folder, state=books.state, placement=read.placement)
 
 
 @pytest.mark.usefixtures("history")
