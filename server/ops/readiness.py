@@ -144,6 +144,13 @@ class Readiness:
         self._latest: ReadinessReport | None = None
         self._round = asyncio.Lock()
 
+    def replace(self, name: str, checks: Sequence[HealthCheck]) -> None:
+        """Look at some checks in place of those of a name."""
+        others = [watched for watched in self._watched if watched.check.name != name]
+        self._watched = [*others, *map(CheckRunner, checks)]
+        with suppress(KeyError):  # which nobody has looked at
+            self._metrics.ready.remove(name)
+
     async def verdict(self) -> ReadinessReport:
         """Return what a round found a moment ago, else now; several who ask at once share a round."""
         async with self._round:
@@ -169,8 +176,9 @@ class Readiness:
         return {"status": OK if latest.ready else UNAVAILABLE, "checks": checks}
 
     async def _look(self) -> ReadinessReport:
-        found = await asyncio.gather(*(watched.find() for watched in self._watched))
-        findings = {watched.check.name: finding for watched, finding in zip(self._watched, found, strict=True)}
+        looked_at = self._watched
+        found = await asyncio.gather(*(watched.find() for watched in looked_at))
+        findings = {watched.check.name: finding for watched, finding in zip(looked_at, found, strict=True)}
         for name, finding in findings.items():
             self._metrics.ready.labels(name).set(finding.reason is None)
             self._metrics.check_seconds.labels(name).set(finding.seconds)
@@ -178,7 +186,8 @@ class Readiness:
         return ReadinessReport(findings=findings, at=monotonic())
 
     def _tell(self, name: str, finding: CheckResult) -> None:
-        was = self._latest and self._latest.findings[name].reason
+        before = self._latest and self._latest.findings.get(name)
+        was = before and before.reason
         said = {"check": name, "reason": finding.reason}
         if finding.reason and self._latest is None:
             log.info("waiting for %s", name, extra=said)

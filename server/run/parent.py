@@ -38,6 +38,7 @@ from server.warehouses.lacks import refuse_writing_reader
 from server.warehouses.warehouse import WarehouseDown
 
 HEALTH = "health.json"
+FACTS = "facts"  # the check of the engine that instance.yaml names
 NO_CACHE = (
     "there is none, for no Valkey can be embedded on this machine: the worker keeps results in its memory, and they "
     f"are gone with it; set {variable_of('cache_host')} to have one"
@@ -91,7 +92,7 @@ class Parent:
             readiness = self._readiness(opened, profiles, metrics)
             duties = SupervisorHooks(
                 brief=self._brief(),
-                reread=partial(self._reread, profiles),
+                reread=partial(self._reread, profiles, readiness),
                 serving=announce,
                 ended=metrics.ended,
             )
@@ -118,12 +119,13 @@ class Parent:
             opening=self._opening,
         )
 
-    def _reread(self, profiles: LiveProfiles) -> WorkerBrief | None:
+    def _reread(self, profiles: LiveProfiles, readiness: Readiness) -> WorkerBrief | None:
         read = reload_files(self._settings.instance, partial(copy_instance, into=self._next_copy()))
         if read is None:
             return None
         self._taken = read
         profiles.fit(read.instance.catalogue)
+        readiness.replace(FACTS, self._engine_checks())
         log.info(
             "the files of %s were reloaded: catalogue %s", self._settings.instance, read.instance.catalogue.version
         )
@@ -141,6 +143,10 @@ class Parent:
         except (WarehouseDown, Unavailable) as away:  # callers are told as well, until it answers
             return [f"the engine of facts: {away}"]
 
+    def _engine_checks(self) -> list[HealthCheck]:
+        placement = self._taken.instance.placement
+        return [] if placement is None else [HealthCheck(name=FACTS, run=partial(check_facts, placement))]
+
     def _readiness(self, opened: Platform, profiles: LiveProfiles, metrics: Metrics) -> Readiness:
         files = ArtifactsFolder(self._settings.files, self._settings.free_megabytes)
         books = StoredBooks(self._taken.instance.catalogue, self._settings.store, metrics.books)
@@ -149,9 +155,8 @@ class Parent:
             HealthCheck(name="analytical_store", run=partial(self._use_books, books)),
             HealthCheck(name="cache_store", run=partial(self._use_cache, opened)),
             HealthCheck(name="artifacts", run=partial(self._use_files, files)),
+            *self._engine_checks(),
         ]
-        if self._taken.instance.placement is not None:
-            checks.append(HealthCheck(name="facts", run=partial(check_facts, self._taken.instance.placement)))
         tell = partial(report_loads, opened.loads, lambda: self._taken.instance.bindings, metrics)
         beside = [
             HealthCheck(name="load_history", run=tell),

@@ -310,6 +310,28 @@ def test_a_verdict_of_long_ago_is_none() -> None:
     assert readiness.health() == {"status": "unavailable"}
 
 
+def test_a_check_of_files_that_were_reloaded_takes_the_place_of_the_former_one() -> None:
+    def away() -> None:
+        raise StoreDown("the engine is away")
+
+    metrics = Metrics()
+    readiness = Readiness([HealthCheck(name="facts", run=away), HealthCheck(name="other", run=lambda: None)], metrics)
+
+    async def verdicts() -> list[ReadinessReport]:
+        found = [await readiness.verdict()]
+        for checks in ([HealthCheck(name="facts", run=lambda: None)], []):
+            readiness.replace("facts", checks)
+            readiness._latest = ReadinessReport(findings=found[-1].findings, at=monotonic() - STALE_SECONDS)
+            found.append(await readiness.verdict())
+        return found
+
+    former, latter, none = asyncio.run(verdicts())
+    assert (former.ready, latter.ready, none.ready) == (False, True, True)
+    assert set(latter.findings) == {"facts", "other"}
+    assert set(none.findings) == {"other"}
+    assert {known.labels["check"] for family in metrics.ready.collect() for known in family.samples} == {"other"}
+
+
 def test_who_reads_metrics_slowly_holds_up_nobody(operated: Server) -> None:
     host, port = operated.ops.removeprefix("http://").split(":")
     slow = [socket.create_connection((host, int(port))) for _ in range(30)]
