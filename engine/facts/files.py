@@ -36,7 +36,10 @@ class MappedFiles:
     def frame(self, file: str) -> pl.DataFrame:
         """Return the rows of a file. It is mapped on first use. Raises Unavailable if an engine has the rows."""
         if not file:
-            raise Unavailable("The rows are in an engine that instance.yaml names no longer; `facts` must name it.")
+            raise Unavailable(
+                "The rows are in an engine that instance.yaml names no longer, so `facts` must name it; or they stay "
+                "in an attached table, which the server reads."
+            )
         frame = self._frames.get(file)
         if frame is None:
             frame = self._frames[file] = mapped(self._root / file)

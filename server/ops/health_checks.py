@@ -13,16 +13,18 @@ import pyarrow as pa
 from engine.books.books import Books, Shelf
 from engine.model.catalogue import Catalogue
 from engine.model.errors import Unavailable
+from engine.model.feeds import Binding
 from engine.model.warehouses import FactsPlacement
 from server.base.interfaces import LoadHistory, StoreDown
 from server.ingest.backups import BackupRecord
 from server.stores.migrations import check_migrations
 from server.stores.postgres import Database
 from server.telemetry.metrics import Metrics
-from server.warehouses.opening import open_warehouse
+from server.warehouses.opening import open_source, open_warehouse
 
 MEGABYTE = 1 << 20
 BLOCK = 1 << 16
+SOURCE_SECONDS = 5.0  # that a source of attached tables may take to answer
 NO_BOOKS = "no books are loaded yet; run: tieout load"
 
 
@@ -36,6 +38,14 @@ def check_facts(placement: FactsPlacement) -> None:
     """Connect to the engine of facts as readers do, and ask it something. Raises StoreDown."""
     with closing(open_warehouse(placement)) as reader:
         reader.ping()
+
+
+def check_attached(bindings: Collection[Binding], folder: Path) -> None:
+    """Connect to each source of an attached table, and ask it something. Raises StoreDown."""
+    sources = {binding.source.key: binding.source for binding in bindings if binding.attach is not None}
+    for source in sources.values():
+        with closing(open_source(source, folder, seconds=SOURCE_SECONDS)) as reader:
+            reader.ping()
 
 
 def report_loads(loads: LoadHistory, bindings: Callable[[], Collection[str]], metrics: Metrics) -> None:

@@ -21,6 +21,7 @@ from server.ops.health_checks import (
     NO_BOOKS,
     ArtifactsFolder,
     StoredBooks,
+    check_attached,
     check_database,
     check_facts,
     report_backups,
@@ -39,6 +40,7 @@ from server.warehouses.warehouse import WarehouseDown
 
 HEALTH = "health.json"
 FACTS = "facts"  # the check of the engine that instance.yaml names
+ATTACHED = "attached"  # the check of the sources of tables that bindings attach
 NO_CACHE = (
     "there is none, for no Valkey can be embedded on this machine: the worker keeps results in its memory, and they "
     f"are gone with it; set {variable_of('cache_host')} to have one"
@@ -126,6 +128,7 @@ class Parent:
         self._taken = read
         profiles.fit(read.instance.catalogue)
         readiness.replace(FACTS, self._engine_checks())
+        readiness.replace(ATTACHED, self._source_checks())
         log.info(
             "the files of %s were reloaded: catalogue %s", self._settings.instance, read.instance.catalogue.version
         )
@@ -147,6 +150,11 @@ class Parent:
         placement = self._taken.instance.placement
         return [] if placement is None else [HealthCheck(name=FACTS, run=partial(check_facts, placement))]
 
+    def _source_checks(self) -> list[HealthCheck]:
+        bindings = self._taken.instance.bindings.values()
+        run = partial(check_attached, bindings, self._settings.instance)
+        return [HealthCheck(name=ATTACHED, run=run)] if any(binding.attach for binding in bindings) else []
+
     def _readiness(self, opened: Platform, profiles: LiveProfiles, metrics: Metrics) -> Readiness:
         files = ArtifactsFolder(self._settings.files, self._settings.free_megabytes)
         books = StoredBooks(self._taken.instance.catalogue, self._settings.store, metrics.books)
@@ -156,6 +164,7 @@ class Parent:
             HealthCheck(name="cache_store", run=partial(self._use_cache, opened)),
             HealthCheck(name="artifacts", run=partial(self._use_files, files)),
             *self._engine_checks(),
+            *self._source_checks(),
         ]
         tell = partial(report_loads, opened.loads, lambda: self._taken.instance.bindings, metrics)
         beside = [

@@ -27,6 +27,7 @@ from server.warehouses.opening import AttachedSources, open_source, versions_in
 from server.warehouses.warehouse import SqlStatement
 from tests.support.books import ROOT, load_feeds
 from tests.support.forking import tieout
+from tests.support.operating import until_ready
 from tests.support.postgres import schema_of
 from tests.support.serving import connected, server_environment, serving
 from tests.support.small import figures, write_instance
@@ -380,6 +381,7 @@ def test_the_page_leads_from_a_table_to_a_statement_and_a_model_reads_what_to_do
     assert moved.returncode == 0, moved.stderr
     asked = {"scenarios": [{"scenario": "actual", "alias": "A"}], "period_start": "2026-03"}
     with serving(folder, state) as server, connected(server.url, "auto") as books:
+        assert "attached" in until_ready(server)
         answer = books.call("run_statement", statement="pnl", **asked)
         assert not answer.is_error, answer.result
         assert "550" in answer.text

@@ -18,6 +18,7 @@ from engine.model.errors import Unavailable
 from engine.model.stopping import Stop
 from server.base.interfaces import StoreDown
 from server.ingest.load import BindingFailed
+from server.ops.health_checks import check_attached
 from server.warehouses import opening
 from server.warehouses.dialects import DUCKDB
 from server.warehouses.duckdb import DuckDbWarehouse
@@ -128,6 +129,16 @@ def test_a_source_that_was_away_is_asked_again_once_it_is_back(tmp_path: Path) -
         assert not any(answers() for _ in range(5))
         duckdb.connect(str(tmp_path / "later.duckdb")).close()
         wait_for(answers)
+
+
+def test_readiness_has_a_check_of_the_sources(database: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    database.close()
+    instance = attach(tmp_path)
+    bindings = read_instance(instance).bindings.values()
+    check_attached(bindings, instance)
+    (tmp_path / "dwh.duckdb").unlink()
+    with pytest.raises(StoreDown, match="DuckDB cannot open the file of source dwh"):
+        check_attached(bindings, instance)
 
 
 def test_what_the_files_describe_no_longer_is_not_answered(database: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
