@@ -3,13 +3,16 @@
 The statement is that of the bench `statement`, for other twelve months and another pair of cost centres with each call.
 `files` answers from rows on this machine. Each engine holds the same rows as parts, and is asked over its own protocol:
 with rollups on this machine, as an instance has them, and without any. Every contestant is checked to answer as the
-files do. Beside the times stand the statements that a call sends, and the bytes that come back.
+files do. Beside the times stand the statements that a call sends, and the bytes that come back. ClickHouse (chdb behind
+HTTP, one statement at a time) and Sail (two workers) join where `constraints/deep.txt` is installed.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import count
+from os import cpu_count, getloadavg
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,11 +34,16 @@ from engine.report.report import Report
 from server.run.embedded.binaries import known_binaries
 from server.run.embedded.keeper import Keeper
 from server.run.embedded.servers import EmbeddedPostgres
+from server.warehouses.clickhouse import ClickHouseWarehouse
 from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.facts import WarehouseFacts
+from server.warehouses.flightsql import FlightSqlWarehouse
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.postgresql import PostgresWarehouse
 from server.warehouses.warehouse import Warehouse
+from tests.support.clickhouse import shared_clickhouse
+from tests.support.sail import sail_server
+from tests.support.warehousing import SAIL_WORKERS
 
 ROUNDS = 11
 PATIENCE = 600.0  # seconds that a statement may take
@@ -72,6 +80,16 @@ def engines(folder: Path) -> Iterator[Mapping[str, tuple[Warehouse, Warehouse]]]
                 PostgresWarehouse(program.uri, PATIENCE),
             ),
         }
+        if find_spec("chdb"):
+            port, database = shared_clickhouse()
+            address = f"http://{{}}@127.0.0.1:{port}/{database}"
+            made["ClickHouse (chdb)"] = (
+                ClickHouseWarehouse(address.format("loader"), PATIENCE, writes=True),
+                ClickHouseWarehouse(address.format("reader"), PATIENCE),
+            )
+        if find_spec("pysail") and find_spec("deltalake"):
+            url = opened.enter_context(sail_server(SAIL_WORKERS)).url()
+            made["Sail"] = (FlightSqlWarehouse(url, PATIENCE, writes=True), FlightSqlWarehouse(url, PATIENCE))
         for pair in made.values():
             for warehouse in pair:
                 opened.enter_context(closing(warehouse))
@@ -120,8 +138,13 @@ def main(rows: int) -> None:
         assert all(frame.equals(first["files"]) for frame in first.values())  # noqa: S101 - the bench is void otherwise
         weights = {name: weight(each) for name, each in contestants.items()}
         times = in_turns({name: each.ask for name, each in contestants.items()}, ROUNDS)
+    load, cores = getloadavg()[0], cpu_count()
+    about = (
+        f"{rows:,} rows; medians of {ROUNDS} calls in turns; {cores} cores with a load of {load:.1f}; `pnl` by entity, "
+        "actual and budget, two cost centres."
+    )
     table = [
-        f"{rows:,} rows; medians of {ROUNDS} calls in turns; `pnl` by entity, actual and budget, two cost centres.",
+        about,
         "",
         "| rows in | median, ms | p95, ms | statements a call | bytes fetched a call |",
         "|---|--:|--:|--:|--:|",
