@@ -8,7 +8,9 @@ from typing import Any
 
 import yaml
 
-from engine.door import Door, open_books
+from engine.books.books import Shelf
+from engine.door import EVERYONE, Door, open_books
+from engine.instance.read import STORE, read_instance
 from engine.report.report import Report
 from tests.support.books import load_instance
 
@@ -98,8 +100,10 @@ def write_ledger(folder: Path, rows: str, **parts: Any) -> Path:
 def small_books(folder: Path, *, profile: str | None = None, **parts: Any) -> Door:
     """Write an instance, load it and open its books."""
     instance = write_instance(folder / "small", **parts)
-    load_instance(instance, folder / "state")
-    return open_books(instance, state=folder / "state", profile=profile)
+    read = read_instance(instance)
+    load_instance(instance, folder / "state", read)
+    shelf = Shelf(read.catalogue, folder / "state" / STORE)
+    return Door(shelf, EVERYONE if profile is None else read.profiles.by_key[profile])
 
 
 def granting(folder: Path, scenarios: str) -> Door:

@@ -68,8 +68,8 @@ def test_random_kills_of_the_loader(tmp_path: Path) -> None:
             ledger.write_text(ledger_of(amount))
             with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as loader:
                 wait_for(lambda: bool(keeper.loads.running()))
-                try:
-                    loader.communicate(timeout=moments.random() * whole)
+                try:  # the first at once: on a machine that becomes faster all others may come to their end
+                    loader.communicate(timeout=moments.random() * whole if amount > 2 else 0)
                 except subprocess.TimeoutExpired:
                     loader.send_signal(signal.SIGKILL)
                     loader.communicate()
