@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from signal import SIGCONT, SIGSTOP, Signals
 
@@ -13,7 +13,7 @@ def tree(process: int) -> list[int]:
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             name, rest = path.read_text().rsplit(")", 1)
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
             continue
         parents.setdefault(int(rest.split()[1]), []).append(int(name.split()[0]))
     found = [process]
@@ -28,7 +28,8 @@ def paused(process: int) -> Iterator[None]:
 
     def tell(signal: Signals) -> None:
         for known in tree(process):
-            os.kill(known, signal)
+            with suppress(ProcessLookupError):  # it has ended meanwhile
+                os.kill(known, signal)
 
     tell(SIGSTOP)
     try:
