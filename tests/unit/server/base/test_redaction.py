@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from engine.model.feeds import FeedSource, SourceKind
@@ -52,6 +52,7 @@ def test_a_text_without_credentials_stays_as_it_is(text: str) -> None:
 @pytest.mark.parametrize("shape", WRITTEN)
 @given(secret=plain)
 def test_what_looks_like_a_credential_is_taken_out_though_nobody_knows_it(shape: str, secret: str) -> None:
+    assume(secret not in shape)  # a part of the word beside it is no secret
     said = redact(shape.format(secret))
     assert secret not in said
     assert MARK in said
