@@ -21,7 +21,7 @@ serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo boo
 	$(BIN)/tieout serve --instance $(DEMO)
 
 test: lint $(SUITES:=/node.done) bundle/node.done widgets  ## lint, types, architecture and every test
-	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder --durations=25
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations=25
 
 test-deep: $(VENV)/dev.done $(SUITES:=/node.done) bundle/node.done widgets  ## each part of the deep tests for MINUTES; PARTS="laws kills" chooses
 	$(BIN)/python -m tests.deep $(MINUTES) $(PARTS)
