@@ -302,27 +302,25 @@ def test_a_store_that_refuses_is_told(server: CacheServer) -> None:
 
 
 def test_a_connection_that_does_not_answer_is_made_again() -> None:
-    made: list[asyncio.StreamWriter] = []
-
-    async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        made.append(writer)
-        await reader.read()
-
     async def scene() -> None:
+        made: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
+
+        async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            made.put_nowait(writer)
+            await reader.read()
+
         async with await asyncio.start_server(swallow, "127.0.0.1", 0) as listening:
             store = CacheLeases("{}:{}".format(*listening.sockets[0].getsockname()), 1, 1)
-            for tries in (1, 2):
+            for _ in range(2):
                 with pytest.raises(StoreDown, match="TimeoutError"):
                     await store.take("0:0")
-                async with asyncio.timeout(DEADLINE):
-                    while len(made) < tries:  # the other side may take a connection later than the store is given up
-                        await asyncio.sleep(0.01)
-                assert len(made) == tries
             await store.close()
-            for writer in made:
+            for _ in range(2):  # the other side may take a connection later than it is given up
+                writer = await asyncio.wait_for(made.get(), DEADLINE)
                 writer.close()
                 with suppress(ConnectionError):
                     await writer.wait_closed()
+            assert made.empty()
 
     asyncio.run(scene())
 
