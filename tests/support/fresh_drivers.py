@@ -12,7 +12,7 @@ from tests.support.books import ROOT
 from tests.support.installing import UV
 
 PINNED = ROOT / "constraints" / "sources.txt"
-TESTS = "tests/unit/server/ingest/test_cloud_drivers.py"
+TESTS = "tests/unit/server/ingest/deep_cloud_drivers.py"
 SKIPPED = "skipped"
 
 

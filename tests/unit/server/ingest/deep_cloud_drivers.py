@@ -22,7 +22,6 @@ FOUND = [
 
 
 def test_a_query_of_snowflake_is_bound_and_its_rows_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("adbc_driver_snowflake", reason="the part drivers of make test-deep installs it")
     instance, state = ledger(tmp_path, {"kind": "snowflake", "uri_env": "ERP_URI"}), tmp_path / "state"
     with snowflake(FOUND, "hunter4") as server:
         monkeypatch.setenv("ERP_URI", f"reader:hunter4@127.0.0.1:{server.server_port}/ERP?account=a&protocol=http")
@@ -44,7 +43,6 @@ def test_a_query_of_snowflake_is_bound_and_its_rows_are_loaded(tmp_path: Path, m
 
 
 def test_a_login_that_snowflake_refuses_is_told_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("adbc_driver_snowflake", reason="the part drivers of make test-deep installs it")
     instance = ledger(tmp_path, {"kind": "snowflake", "uri_env": "ERP_URI"})
     with snowflake(FOUND, "another") as server:
         monkeypatch.setenv("ERP_URI", f"reader:hunter4@127.0.0.1:{server.server_port}/ERP?account=a&protocol=http")
@@ -56,7 +54,6 @@ def test_a_login_that_snowflake_refuses_is_told_without_it(tmp_path: Path, monke
 
 def test_a_login_that_google_refuses_is_told_without_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No option or variable of the driver sets the host of BigQuery itself; that of the login is in the key."""
-    pytest.importorskip("adbc_driver_bigquery", reason="the part drivers of make test-deep installs it")
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     instance = ledger(tmp_path, {"kind": "bigquery", "options_env": "ERP_OPTIONS"})
