@@ -19,7 +19,7 @@ from tests.support.demo import DEMO, ROWS, generate
 from tests.support.programs import mark
 from tests.support.serving import McpBooks, Server, connected, serving
 
-pytest_plugins = ["tests.support.fixtures"]
+pytest_plugins = ["tests.support.fixtures", "tests.support.attached_books"]
 
 UNCUT = "1000000"  # an answer budget that nothing in these tests exceeds
 AW = ROOT / "instances" / "adventureworks"

@@ -28,6 +28,7 @@ from server.warehouses.warehouse import WarehouseDown
 
 Found = TypeVar("Found")
 SURVEYING: Final = 3600.0  # seconds that a statement of a survey may take
+SMALLER: Final = "attach a view of fewer rows"  # where one takes longer
 MOST_IDS: Final = 5  # unknown ids that a message names
 VIEW: Final = "change it there, or attach a view of it"
 FLOATS: Final = frozenset({"double", "real", "float", "float4", "float8"})
@@ -112,7 +113,7 @@ def in_source(
 ) -> Found:
     """Return what a look at the source of a binding returns, in one transaction. Raises LoadFailed if it fails."""
     try:
-        with closing(open_source(binding.source, folder, environment, SURVEYING)) as warehouse:
+        with closing(open_source(binding.source, folder, environment, SURVEYING, SMALLER)) as warehouse:
             return warehouse.together(lambda read: look(read, warehouse.dialect))
     except ReaderMayWrite:
         raise

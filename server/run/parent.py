@@ -29,7 +29,7 @@ from server.ops.health_checks import (
 )
 from server.ops.readiness import CheckResult, HealthCheck, HealthFile, Json, Readiness, serve_operators
 from server.run.embedded.platform import Platform, hold_to_cache, platform
-from server.run.shelves import open_shelf
+from server.run.shelves import open_books
 from server.run.workers.process import WorkerBrief, copy_instance
 from server.run.workers.supervisor import Supervisor, SupervisorHooks
 from server.stores.profiles import opened_to_one, source_of
@@ -141,8 +141,8 @@ class Parent:
                 refuse_writing_reader(instance.placement)
             for fault in attached_faults(instance.bindings, instance.catalogue, self._settings.instance):
                 log.warning("%s", fault)
-            books = open_shelf(instance, self._settings.instance, self._settings.store).current()
-            return list(data_faults(books, instance.bindings)) if books.version else [NO_BOOKS]
+            with open_books(instance, self._settings.instance, self._settings.store) as books:
+                return list(data_faults(books, instance.bindings)) if books.version else [NO_BOOKS]
         except (WarehouseDown, Unavailable) as away:  # callers are told as well, until it answers
             return [f"the engine of facts: {away}"]
 

@@ -105,7 +105,8 @@ class AttachedFacts(WarehouseFacts):
             with WAITS.substituted():
                 found = self._warehouse.together(work, stop)
         except StoreDown as down:
-            raise Unavailable(f"The rows of facts in {self._table.words} cannot be read now: {down}.") from down
+            held = f"{self._table.words}, which the feed {self._table.binding} attaches,"
+            raise Unavailable(f"The rows of facts in {held} cannot be read now: {down}.") from down
         return [rows and self._coded(rows, plan) for rows, plan in zip(found, plans, strict=True)]
 
     def _tokens(self, parts: Sequence[Partition]) -> SqlStatement:

@@ -85,20 +85,27 @@ SOURCES: Final[Mapping[SourceKind, Callable[..., Warehouse]]] = {
     SourceKind.POSTGRESQL: PostgresWarehouse,
 }
 READING = 60.0  # seconds that a statement of a report about an attached table may take
+FEWER: Final = "ask about fewer months"  # where one takes longer
 
 
 def open_source(
-    source: FeedSource, folder: Path, environment: Mapping[str, str] = os.environ, seconds: float = READING
+    source: FeedSource,
+    folder: Path,
+    environment: Mapping[str, str] = os.environ,
+    seconds: float = READING,
+    quicken: str = FEWER,
 ) -> Warehouse:
     """Return the source of an attached table, for reading. It connects when it is used.
 
-    `folder` is that of the instance. Raises WarehouseUnnamed if the environment has no address of it.
+    `folder` is that of the instance; `quicken` says what to do about a statement that takes longer than `seconds`.
+    Raises WarehouseUnnamed if the environment has no address of it.
     """
     address = environment.get(source.environment, "").strip() if source.environment else str(folder / str(source.path))
     if not address:
         raise WarehouseUnnamed(f"source {source.key} needs the environment variable {source.environment}")
     warehouse = SOURCES[source.kind](address, seconds)
-    warehouse.holds, warehouse.mend = f"source {source.key}", "load its feed again"
+    warehouse.holds, warehouse.quicken = f"source {source.key}", quicken
+    warehouse.mend = "load the feed again, which names what is lacking"
     return warehouse
 
 
@@ -156,9 +163,10 @@ class AttachedSources:
                 f"integrations.yaml describes it otherwise than when it was surveyed; run tieout load {binding.key}"
             )
             return LostWarehouse(changed), lost_table(load.binding, domain, load.attached["table"])
+        table = table.resolved(load.attached["table"], load.attached["columns"])
         try:
             if binding.source.key not in self._opened:
                 self._opened[binding.source.key] = open_source(binding.source, self._folder, self._environment)
-            return self._opened[binding.source.key], table.resolved(load.attached["table"], load.attached["columns"])
+            return self._opened[binding.source.key], table
         except StoreDown as down:
             return LostWarehouse(str(down)), table

@@ -183,9 +183,7 @@ def pieces_of(cursor: psycopg.RawCursor[TupleRow], schema: pa.Schema) -> Iterato
 def refusal(state: str, message: str, of: type[Warehouse] | Warehouse = Warehouse) -> StoreDown:
     """Return what to say of a failure by its SQLSTATE, without anything that the connection string holds."""
     if state == "57014":
-        return WarehouseDown(
-            f"PostgreSQL ended a statement that took longer than `timeout` of {of.holds} in instance.yaml"
-        )
+        return WarehouseDown(f"PostgreSQL of {of.holds} ended a statement that took too long; {of.quicken}")
     if state.startswith(GONE):
         known = next((words for text, words in WORDS if text in message), "the connection was lost")
         return WarehouseDown(f"PostgreSQL of {of.holds} cannot be reached: {known}")

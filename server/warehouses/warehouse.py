@@ -59,6 +59,7 @@ class Warehouse(ABC):
     dialect: SqlDialect
     holds = "`facts`"  # in messages: who names it in the files of the instance
     mend = "run tieout provision"  # about tables that are gone
+    quicken = "give `timeout` of `facts` in instance.yaml more"  # about statements that take too long
 
     def __init__(self, timeout: float = TIMEOUT, sessions: int = SESSIONS, *, keeps_sessions: bool = True) -> None:
         """A warehouse that does not `keeps_sessions` closes each after its use, so that others can open the file."""
@@ -238,8 +239,8 @@ class Warehouse(ABC):
             stop()
             if monotonic() > latest:
                 raise WarehouseDown(
-                    f"{self.engine} did not answer within {seconds:g} seconds; see whether it runs and what it "
-                    f"is busy with, or give `timeout` of {self.holds} in instance.yaml more"
+                    f"{self.engine} did not answer within {seconds:g} seconds; see whether it runs and what it is "
+                    f"busy with, or {self.quicken}"
                 )
 
         return watch

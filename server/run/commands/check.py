@@ -24,7 +24,7 @@ from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out
 from server.run.commands.provision import tell_data_faults
 from server.run.embedded.binaries import StartFailure, postgres_binaries, valkey_of_the_wheel
 from server.run.embedded.platform import platform
-from server.run.shelves import open_shelf
+from server.run.shelves import open_books
 from server.stores.profiles import OPEN, OPENED, PostgresProfiles
 from server.warehouses.lacks import ReaderMayWrite, engine_faults, trial_faults
 
@@ -67,21 +67,20 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         claims: dict[str, list[str]] = {}
         for name, value in asked.claim:
             claims.setdefault(name, []).append(value)
-        for line in describe_access(
-            profiles, asked.subject or "", claims, open_shelf(instance, settings.instance, settings.store).current()
-        ):
-            out.print(line, markup=False)
+        with open_books(instance, settings.instance, settings.store) as books:
+            for line in describe_access(profiles, asked.subject or "", claims, books):
+                out.print(line, markup=False)
         return FAULTY if profiles.faults else DONE
     if asked.data:
-        books = open_shelf(instance, settings.instance, settings.store).current()
         place = BooksFolder(catalogue=catalogue, folder=settings.instance, state=settings.state_folder)
         for line in (*describe_readings(place), *describe_files(list(instance.bindings.values()), place)):
             out.print(line, markup=False, soft_wrap=True)
-        lacking = list(profile_faults(books, profiles.by_key.values()))
-        for fault in lacking:
-            err.print(fault, markup=False)
-        if tell_data_faults(books, instance) or lacking:
-            return FAULTY
+        with open_books(instance, settings.instance, settings.store) as books:
+            lacking = list(profile_faults(books, profiles.by_key.values()))
+            for fault in lacking:
+                err.print(fault, markup=False)
+            if tell_data_faults(books, instance) or lacking:
+                return FAULTY
     if profiles.faults or lacks_engine:
         return FAULTY
     tell_counts(instance, profiles, settings)

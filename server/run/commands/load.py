@@ -22,7 +22,7 @@ from server.ingest.rejects import RejectSum, format_rejects, report_file
 from server.run.commands.console import DONE, FAULTY, err, out, takes_instance
 from server.run.commands.provision import tell_completeness
 from server.run.embedded.platform import platform
-from server.run.shelves import open_shelf
+from server.run.shelves import open_books
 
 AGAIN = "then load again"
 ADVICE = {
@@ -97,9 +97,9 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
             out.print(f"  {loaded.rounded}", markup=False)
         tell_rejects(place, loaded.load, loaded.rejects, loaded.sums)
     catalogue, filled = instance.catalogue, {binding.target for binding in chosen}
-    books = open_shelf(instance, place.folder, place.store, writes=True).current()
     of_domains = {domain.key: {domain.table, *tables_of(domain, catalogue)} for domain in catalogue.domains.values()}
-    tell_completeness(books, [key for key, tables in of_domains.items() if tables & filled])
+    with open_books(instance, place.folder, place.store, writes=True) as books:
+        tell_completeness(books, [key for key, tables in of_domains.items() if tables & filled])
     return DONE
 
 

@@ -15,7 +15,7 @@ from server.ingest.folder import BooksFolder
 from server.ingest.provision import DomainSummary, provision, strays
 from server.run.commands.console import DONE, FAULTY, err, out, takes_instance
 from server.run.embedded.platform import platform
-from server.run.shelves import open_shelf
+from server.run.shelves import open_books
 
 MEGABYTE = 1_000_000
 
@@ -60,8 +60,9 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         err.print(damage, markup=False)
     if done.damaged:
         return FAULTY
-    if tell_data_faults(open_shelf(instance, settings.instance, settings.store, writes=True).current(), instance):
-        return FAULTY
+    with open_books(instance, settings.instance, settings.store, writes=True) as books:
+        if tell_data_faults(books, instance):
+            return FAULTY
     out.print("The books match the files. A running server takes changed files at SIGHUP or a restart.")
     return DONE
 
