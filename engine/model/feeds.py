@@ -222,6 +222,7 @@ class Attachment:
 
     table: str  # after its schema, if it has one
     change: str | None = None  # column that grows with every change of a row; None: a hash of the rows tells
+    travels: bool = False  # whether reports read the version of the table that was surveyed, whatever changed since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

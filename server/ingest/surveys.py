@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -20,11 +21,11 @@ from server.ingest.columns import CONNECT, EXTRACT
 from server.ingest.rates import LiveTables
 from server.ingest.rejects import VALIDATE, LoadFailed
 from server.warehouses.attached import AttachedColumn, AttachedTable, attached_table
-from server.warehouses.dialects import ColumnKind, SqlDialect
+from server.warehouses.dialects import ColumnKind
 from server.warehouses.lacks import ReaderMayWrite, refuse_table_writer
 from server.warehouses.opening import open_source
 from server.warehouses.survey import FoundIds, Read, SurveyText, TableColumns, faults_in, months_of, table_columns
-from server.warehouses.warehouse import WarehouseDown
+from server.warehouses.warehouse import Warehouse, WarehouseDown
 
 Found = TypeVar("Found")
 SURVEYING: Final = 3600.0  # seconds that a statement of a survey may take
@@ -67,13 +68,18 @@ def survey_table(
     """Return what a survey of the table of a binding finds. Raises LoadFailed, which names the table and column."""
     wanted = attached_table(binding, domain)
 
-    def look(read: Read, dialect: SqlDialect) -> SurveyedTable:
-        table, columns = readable_table(read, dialect, binding, wanted)
-        text = SurveyText(table, dialect, list(domain.dimensions))
+    def look(read: Read, warehouse: Warehouse) -> SurveyedTable:
+        table, columns = readable_table(read, warehouse, binding, wanted)
+        text = SurveyText(table, warehouse.dialect, list(domain.dimensions))
         refuse_rows(read, text, table, domain, catalogue)
         ids = known_ids(read, text, table, binding, domain, catalogue, tables)
         months = list(months_of(read, text, table, domain))
-        kept = {"table": list(table.name), "columns": columns, "described": wanted.digest}
+        kept = {
+            "table": list(table.name),
+            "columns": columns,
+            "described": wanted.digest,
+            "version": table.version,
+        }
         return SurveyedTable(Survey(months=months, ids=ids), table, kept)
 
     try:
@@ -107,14 +113,14 @@ def attached_faults(
 def in_source(
     binding: Binding,
     wanted: AttachedTable,
-    look: Callable[[Read, SqlDialect], Found],
+    look: Callable[[Read, Warehouse], Found],
     folder: Path,
     environment: Mapping[str, str],
 ) -> Found:
     """Return what a look at the source of a binding returns, in one transaction. Raises LoadFailed if it fails."""
     try:
         with closing(open_source(binding.source, folder, environment, SURVEYING, SMALLER)) as warehouse:
-            return warehouse.together(lambda read: look(read, warehouse.dialect))
+            return warehouse.together(lambda read: look(read, warehouse))
     except ReaderMayWrite:
         raise
     except WarehouseDown as down:
@@ -124,12 +130,16 @@ def in_source(
 
 
 def readable_table(
-    read: Read, dialect: SqlDialect, binding: Binding, wanted: AttachedTable
+    read: Read, warehouse: Warehouse, binding: Binding, wanted: AttachedTable
 ) -> tuple[AttachedTable, dict[str, str]]:
-    """Return the table as `resolve` does. Raises ReaderMayWrite if the user of the source may change it."""
-    table, columns = resolve(wanted, table_columns(read, dialect, wanted.name))
-    refuse_table_writer(binding.source.kind, read, dialect, table.name)
-    return table, columns
+    """Return the table as `resolve` does, at its version if the binding pins one.
+
+    Raises ReaderMayWrite if the user of the source may change the table, and what `read` raises.
+    """
+    table, columns = resolve(wanted, table_columns(read, warehouse.dialect, wanted.name))
+    refuse_table_writer(binding.source.kind, read, warehouse.dialect, table.name)
+    travels = binding.attach is not None and binding.attach.travels
+    return replace(table, version=warehouse.version(read, table.name) if travels else None), columns
 
 
 def resolve(wanted: AttachedTable, found: TableColumns) -> tuple[AttachedTable, dict[str, str]]:

@@ -50,6 +50,7 @@ class AttachedTable:
     columns: tuple[AttachedColumn, ...]  # DATE first
     blank: str  # what an amount without a number is: reject, none or zero
     change: str | None  # column that grows with every change; None: the rows tell
+    version: str | None = None  # at which statements read the table; None: as it is
 
     @property
     def words(self) -> str:
@@ -59,7 +60,9 @@ class AttachedTable:
     @property
     def digest(self) -> str:
         """A digest of what the files of the instance say about the table."""
-        known = json.dumps(asdict(self), default=str, sort_keys=True)
+        known = json.dumps(
+            {key: of for key, of in asdict(self).items() if key != "version"}, default=str, sort_keys=True
+        )
         return sha256(known.encode()).hexdigest()[:32]
 
     @property
@@ -182,7 +185,7 @@ class AttachedRows:
         """Return what stands after the columns of a select of the table itself."""
         tests = [*self._of_scenario(dialect), *self._of_months(dialect), *self._with_amounts(dialect)]
         where = f" where {' and '.join(tests)}" if tests else ""
-        return f"from {dialect.name_of(*self.name)} as tieout_base{where}"
+        return f"from {dialect.table_at(self.name, self.table.version, 'tieout_base')}{where}"
 
     def part(self, dialect: SqlDialect) -> str:
         """Return the month of a row, counted from the year 0."""

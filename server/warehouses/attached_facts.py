@@ -1,7 +1,8 @@
 """The facts of attached tables: what a survey found, rollups of it here, and rows read where they are.
 
-Every answer is that of the version surveyed. The statements of a report are read in one transaction, beside what proves
-that the rows of each month it touches are those surveyed; an engine without transactions proves it before and after.
+Every answer is that of the version surveyed. An engine that keeps versions of a table reads that one. Elsewhere the
+statements of a report are read in one transaction, beside what proves that the rows of each month it touches are those
+surveyed; an engine without transactions proves it before and after.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -32,7 +33,7 @@ from server.warehouses.attached import NULL_ID, AttachedRows, AttachedTable, mon
 from server.warehouses.facts import AnswerPlan, WarehouseFacts
 from server.warehouses.statements import StatementText
 from server.warehouses.tables import PART
-from server.warehouses.warehouse import SqlStatement, Warehouse
+from server.warehouses.warehouse import SqlStatement, VersionGone, Warehouse
 
 Read = Callable[[SqlStatement], pa.Table]
 
@@ -67,8 +68,8 @@ class AttachedFacts(WarehouseFacts):
         )
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
-        """Return the days that had rows when the table was surveyed; its rows do not last. See FactStore."""
-        return replace(super().presence(domain, scenario, within), lasts=False)
+        """Return the days that had rows when the table was surveyed; only those of a version last. See FactStore."""
+        return replace(super().presence(domain, scenario, within), lasts=self._table.version is not None)
 
     def _text(self, domain: str, touched: Sequence[TouchedPart], within: Cell, keys: Collection[str]) -> StatementText:
         """Return an empty statement about some months of a scenario. Raises Unavailable if they cannot answer."""
@@ -87,6 +88,8 @@ class AttachedFacts(WarehouseFacts):
 
     def _read(self, plans: Sequence[AnswerPlan], stop: Stop) -> list[pa.Table | None]:
         """Return the rows of the statements of some plans. Raises Unavailable unless all is as it was surveyed."""
+        if self._table.version is not None:
+            return self._read_version(plans, stop)
         by_scenario: dict[str, dict[str, Partition]] = {}
         for part in (part for plan in plans for part in plan.parts):
             by_scenario.setdefault(part.scenario, {})[part.bucket] = part
@@ -105,9 +108,23 @@ class AttachedFacts(WarehouseFacts):
             with WAITS.substituted():
                 found = self._warehouse.together(work, stop)
         except StoreDown as down:
-            held = f"{self._table.words}, which the feed {self._table.binding} attaches,"
-            raise Unavailable(f"The rows of facts in {held} cannot be read now: {down}.") from down
+            raise self._away(down) from down
         return [rows and self._coded(rows, plan) for rows, plan in zip(found, plans, strict=True)]
+
+    def _read_version(self, plans: Sequence[AnswerPlan], stop: Stop) -> list[pa.Table | None]:
+        """Return the rows of the statements of some plans, each of the version surveyed."""
+        statements = [plan.statement for plan in plans if plan.statement is not None]
+        try:
+            with WAITS.substituted():
+                found = iter(self._warehouse.read_all(statements, stop))
+        except VersionGone as gone:
+            raise Unavailable(
+                f"{self._table.words} cannot be read any more as it was surveyed at {self._surveyed} ({gone}), so no "
+                f"figure is given: {self._again}, then ask again."
+            ) from gone
+        except StoreDown as down:
+            raise self._away(down) from down
+        return [None if plan.statement is None else self._coded(next(found), plan) for plan in plans]
 
     def _tokens(self, parts: Sequence[Partition]) -> SqlStatement:
         """Ask for the tokens of some months of a scenario, of all their rows: nothing else leaves the engine."""
@@ -126,11 +143,19 @@ class AttachedFacts(WarehouseFacts):
             if changed := sorted(month for month, token in expected.items() if found.get(month_of(month)) != token):
                 raise self._changed(f"{next(iter(parts.values())).scenario} {', '.join(changed)}")
 
+    def _away(self, down: StoreDown) -> Unavailable:
+        held = f"{self._table.words}, which the feed {self._table.binding} attaches,"
+        return Unavailable(f"The rows of facts in {held} cannot be read now: {down}.")
+
     def _changed(self, what: str) -> Unavailable:
         return Unavailable(
-            f"{self._table.words} has changed since it was surveyed at {self._load.loaded_at:%Y-%m-%d %H:%M} UTC "
-            f"({what}), so no figure is given: {self._again}, then ask again."
+            f"{self._table.words} has changed since it was surveyed at {self._surveyed} ({what}), so no figure is "
+            f"given: {self._again}, then ask again."
         )
+
+    @property
+    def _surveyed(self) -> str:
+        return f"{self._load.loaded_at:%Y-%m-%d %H:%M} UTC"
 
     def _coded(self, found: pa.Table, plan: AnswerPlan) -> pa.Table:
         """Return the rows of a statement with codes in the place of ids."""

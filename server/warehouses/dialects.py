@@ -74,6 +74,8 @@ class SqlDialect:
     begin: str = ""  # begins a transaction that sees one state and writes nothing; empty: there is none
     columns: str = ""  # asks for schema, table, column and type of the columns of a table, by its name in small letters
     catalogue_schema: str = "table_schema"  # the schema in that statement
+    version: str = ""  # asks for the version of a `{table}` as a text; empty: nobody can read it as it was
+    at_version: str = ""  # `{table}` as it was at a `{version}`, under an `{alias}`
     lake: str = ""  # the folder of the tables, where statements name them by their folder
 
     def name_of(self, *parts: str) -> str:
@@ -85,6 +87,13 @@ class SqlDialect:
     def table_of(self, *parts: str) -> str:
         """Return a table as statements name it: after its schema, or by its folder in a lake."""
         return f"delta.{self.name_of(f'{self.lake}/{parts[-1]}')}" if self.lake else self.name_of(*parts)
+
+    def table_at(self, name: Sequence[str], version: str | None, alias: str) -> str:
+        """Return a table under an alias, as it was at a version if one is given."""
+        table = self.table_of(*name)
+        if version is None:
+            return f"{table} as {alias}"
+        return self.at_version.format(table=table, version=self.quote_text(version), alias=alias)
 
     def quote_text(self, text: str) -> str:
         """Return a text as a literal. Raises NotWritable."""

@@ -164,6 +164,7 @@ class AttachedSources:
             )
             return LostWarehouse(changed), lost_table(load.binding, domain, load.attached["table"])
         table = table.resolved(load.attached["table"], load.attached["columns"])
+        table = replace(table, version=load.attached.get("version"))
         try:
             if binding.source.key not in self._opened:
                 self._opened[binding.source.key] = open_source(binding.source, self._folder, self._environment)

@@ -39,6 +39,10 @@ class StatementRefused(StoreDown):
     """The engine answered that it does not run a statement. The message names the table and no credentials."""
 
 
+class VersionGone(StatementRefused):
+    """The engine keeps the version of a table no longer that a statement reads."""
+
+
 class OtherFailed(Exception):
     """Another statement of the same answer failed."""
 
@@ -134,6 +138,14 @@ class Warehouse(ABC):
         with self._breaker.watched(trying=False):
             done: Returned = self._pool.use(run, self._watch(stop))
             return done
+
+    def version(self, read: Callable[[SqlStatement], pa.Table], name: Sequence[str]) -> str:
+        """Return the version of a table, as a text of which the dialect makes a clause.
+
+        Raises what `read` raises, and StatementRefused if the table cannot be read at a version later.
+        """
+        found = read(SqlStatement(self.dialect.version.format(table=self.dialect.table_of(*name))))
+        return str(found.column(0)[0].as_py())
 
     def _test_if_due(self) -> None:
         if self._breaker.is_due:

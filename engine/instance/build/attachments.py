@@ -13,18 +13,24 @@ from engine.model.extract_formats import DebitCreditSide, ExtractFormat
 from engine.model.feeds import Attachment, SourceKind
 
 KINDS: Final = (SourceKind.POSTGRESQL, SourceKind.DUCKDB)
+TRAVELLING: Final[tuple[SourceKind, ...]] = ()  # whose tables can be read as they were
 TAKEN: Final = frozenset(
     {"source", "target", "attach", "pin", "scenario", "map", "amount", "constant", "numbers"}
     | {"schedule", "timezone", "allow_empty", "unknown_members"}
 )
+TIME_TRAVEL: Final = "time_travel"
 VIEW: Final = "make a view that does so, and attach the view"
 
 
-def build_attachment(part: BindingPart) -> Attachment | None:
+def build_attachment(part: BindingPart, kind: SourceKind) -> Attachment | None:
     """Return the table that a feed attaches, None if it attaches none."""
     if part.attach is None:
         return None
-    return Attachment(table=part.attach, change=part.pin.column if isinstance(part.pin, PinPart) else None)
+    return Attachment(
+        table=part.attach,
+        change=part.pin.column if isinstance(part.pin, PinPart) else None,
+        travels=part.pin == TIME_TRAVEL or (part.pin is None and kind in TRAVELLING),
+    )
 
 
 def attachment_faults(
@@ -38,6 +44,8 @@ def attachment_faults(
     if kind not in KINDS:
         known = " and ".join(known.value for known in KINDS)
         yield ["attach"], f"this release attaches no table of a {kind.value}", f"{known} take attach; load its rows"
+    if part.pin == TIME_TRAVEL and kind not in TRAVELLING:
+        yield ["pin"], f"a table of a {kind.value} cannot be read as it was", "rows, or {column: …}"
     if domain is None:
         yield ["attach"], f"{part.target} holds no facts", "members, nodes and rates are loaded; give file or extract"
     names = part.attach.split(".")

@@ -356,7 +356,7 @@ def build_binding(document: Document, at: Location, key: str, part: BindingPart,
         period_column=part.period_column,
         recent_periods=part.recent_periods or RECENT_PERIODS,
         parameters=part.parameters,
-        attach=build_attachment(part),
+        attach=build_attachment(part, source.kind),
     )
 
 

@@ -222,8 +222,8 @@ class BindingPart(ExtractPart):
     """Databases: query; :name is a parameter, :period_start and :period_end_exclusive are what is asked for."""
     attach: str | None = None
     """postgresql, duckdb: table whose rows stay there, SCHEMA.TABLE; a load surveys it, and reports read it."""
-    pin: Literal["rows"] | PinPart | None = None
-    """attach: what tells that rows are still those surveyed; left out, rows: a hash of them."""
+    pin: Literal["rows", "time_travel"] | PinPart | None = None
+    """attach: what tells that rows are those surveyed; time_travel: the rows as they were; left out, a hash of them."""
     parameters: dict[ParameterName, Id] = Field(default_factory=dict)
     """Databases: constants of the query, as text; a query that wants a number says :name::int."""
     scenario: ScenarioId | None = None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 import pyarrow as pa
@@ -12,9 +12,11 @@ import pytest
 
 from engine.books.books import Shelf
 from engine.door import EVERYONE, Door
+from engine.instance.build import attachments
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
+from engine.model.feeds import SourceKind
 from engine.model.stopping import Stop
 from server.base.interfaces import StoreDown
 from server.ingest.load import BindingFailed
@@ -23,7 +25,7 @@ from server.warehouses import opening
 from server.warehouses.dialects import DUCKDB
 from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.opening import AttachedSources, versions_in
-from server.warehouses.warehouse import SqlStatement
+from server.warehouses.warehouse import SqlStatement, VersionGone
 from tests.support.books import load_feeds
 from tests.support.serving import wait_for
 from tests.support.small import figures, write_instance
@@ -52,6 +54,25 @@ class LaterWarehouse(DuckDbWarehouse):
         if len(self.asked) == self.changes_after:
             session.execute("update lines set amount = amount + 1")
         return found
+
+
+class KeptWarehouse(DuckDbWarehouse):
+    """DuckDB with a table that keeps the number of the load that brought each row, as services keep past versions."""
+
+    dialect = replace(
+        DUCKDB,
+        begin="",
+        version="select max(load) from {table}",
+        at_version="(select * from {table} where load <= {version}::integer) as {alias}",
+    )
+    kept = True
+    asked: ClassVar[list[str]] = []
+
+    def _run(self, session: Any, statement: SqlStatement, watch: Stop) -> pa.Table:
+        self.asked.append(statement.text)
+        if "tieout_base" in statement.text and not self.kept:
+            raise VersionGone("it keeps a day")
+        return super()._run(session, statement, watch)
 
 
 @pytest.fixture
@@ -115,6 +136,38 @@ def test_an_engine_without_transactions_proves_the_rows_before_and_after(
             Unavailable, match=r"main\.lines has changed since it was surveyed at .* \(actual 2021-01\)"
         ):
             books.metric("revenue", **ASKED)
+
+
+def test_every_answer_is_of_the_version_that_was_surveyed(
+    database: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.execute("alter table lines add column load integer")
+    database.execute("insert into lines values ('2021-01-05', 'A', 10, 1), ('2021-01-09', 'B', 5, 1)")
+    database.close()
+    monkeypatch.setattr(attachments, "TRAVELLING", (SourceKind.DUCKDB,))
+    monkeypatch.setattr(opening, "SOURCES", {SourceKind.DUCKDB: KeptWarehouse})
+    monkeypatch.setattr(KeptWarehouse, "asked", [])
+    instance, state = attach(tmp_path), tmp_path / "state"
+    with (instance / "domains" / "gl.yaml").open("a") as file:
+        file.write("\nrollups: [[account]]\ninspect_enabled: true\ninspect_columns: [day, account, amount]\n")
+    load_feeds(instance, state)
+    with closing(duckdb.connect(str(tmp_path / "dwh.duckdb"))) as owner:
+        owner.execute("insert into lines values ('2021-01-06', 'C', 7, 2)")
+    books = door(instance, state)
+    first = {"dimensions": ["account"], **ASKED}
+    KeptWarehouse.asked.clear()
+    assert figures(books.metric("revenue", **first), "account") == {"A": 10, "B": 5, None: 15}
+    assert not KeptWarehouse.asked  # the rollup answers, and nothing is proven
+    assert [row[1] for row in books.rows("gl", scenario="actual", limit=9).rows] == ["A", "B"]
+    assert len(KeptWarehouse.asked) == 1
+    monkeypatch.setattr(KeptWarehouse, "kept", False)
+    with pytest.raises(Unavailable) as refused:
+        books.rows("gl", scenario="actual", limit=9)
+    assert "main.lines cannot be read any more as it was surveyed at 20" in str(refused.value)
+    assert "(it keeps a day), so no figure is given: run `tieout load gl`, then ask again." in str(refused.value)
+    monkeypatch.setattr(KeptWarehouse, "kept", True)
+    load_feeds(instance, state)
+    assert figures(books.metric("revenue", **first), "account") == {"A": 10, "B": 5, "C": 7, None: 22}
 
 
 def test_a_source_that_was_away_is_asked_again_once_it_is_back(tmp_path: Path) -> None:
@@ -203,6 +256,7 @@ REFUSED = (
     ({"numbers": {"factor": "1000"}}, "numbers.factor", "the amounts of an attached table are numbers"),
     ({"amount": {"column": "a", "side": "s", "debit": "D"}}, "amount.side", "an attached table is read as it is"),
     ({"constant": {"day": "2021-01-01"}}, "constant.day", "the days of an attached table are a column of it"),
+    ({"pin": "time_travel"}, "pin", "a table of a duckdb cannot be read as it was — rows, or {column: …}"),
     ({"attach": "a.b.c"}, "attach", "'a.b.c' is no name of a table — TABLE or SCHEMA.TABLE"),
     ({"source": "files"}, "attach", "this release attaches no table of a folder"),
 )
