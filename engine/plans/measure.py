@@ -305,16 +305,24 @@ def batch_of(
     if not months or first.counted or amounts > MOST_MEMOISED:
         splits = IntervalSplits(split_intervals(distinct, domain_read.boundaries))
         return Batch(domain_read, terms, windows, splits, within=within)
-    memo = amount_memo(domain_read, alike, within, amounts, presences)
+    memo = amount_memo(domain_read, alike, within, months, amounts, presences)
     return Batch(domain_read, terms, windows, IntervalSplits(months), memo=memo, within=within)
 
 
 def amount_memo(
-    domain_read: DomainRead, alike: Sequence[BaseGroup], within: Cell, amounts: int, presences: Presences
+    domain_read: DomainRead,
+    alike: Sequence[BaseGroup],
+    within: Cell,
+    months: Sequence[Span],
+    amounts: int,
+    presences: Presences,
 ) -> AmountMemo:
-    """Return the memo of the amounts of a batch inside a cell, for all who see the same of it."""
+    """Return the memo of the amounts of a batch inside a cell by month, for all who see the same of it.
+
+    Who sees more outside the cell may see rows in more months: their amounts are others.
+    """
     cells = tuple(presences.cell(domain_read, term_span) & within for term_span in domain_read.term_spans)
-    return presences.reader.memo(("amounts", domain_read, tuple(alike), cells), AmountMemo, amounts)
+    return presences.reader.memo(("amounts", domain_read, tuple(alike), cells, tuple(months)), AmountMemo, amounts)
 
 
 def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
@@ -339,7 +347,7 @@ def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
     known = batch.group
     variants = [term_span.term.variant for term_span, _ in batch.terms]
     (alike,) = base_groups(batch.bases, [axis], 1, known.filters, variants, reader)
-    memo = amount_memo(read, alike, EVERYTHING, count * amounts, presences)
+    memo = amount_memo(read, alike, EVERYTHING, batch.splits.spans, count * amounts, presences)
     terms = tuple(zip(read.term_spans, alike, strict=True))
     whole = Batch(read, terms, batch.windows, batch.splits, memo=memo)
     members = [(str(code),) for code in codes]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from server.base.interfaces import Principal
 from tests.laws.scoped.answering import told
-from tests.laws.scoped.books import random_books
+from tests.laws.scoped.books import ALL_DOMAINS, LEAVES, METRICS, random_books
 from tests.laws.scoped.calls import BudgetedCall, calls
-from tests.laws.scoped.profiles import profiles_asked
-from tests.laws.scoped.writing import Held, ScopedTools
+from tests.laws.scoped.profiles import GrantSpec, ProfileSpec, Restriction, profiles_asked
+from tests.laws.scoped.writing import EVERYTHING, Held, ScopedTools
 from tests.support.memory import folder_in_memory
 
 CALLERS = (Principal("ada"), Principal("bob"))
@@ -45,7 +45,42 @@ def answer_alone(opened: ScopedTools, call: BudgetedCall, who: Principal) -> str
 def test_callers_of_the_same_books_never_change_what_another_is_answered(
     known: Any, random_calls: Sequence[BudgetedCall]
 ) -> None:
-    books, held = known
+    answered_as_alone(*known, random_calls)
+
+
+@st.composite
+def filters_by_what_is_granted(draw: st.DrawFn) -> tuple[Any, Held, list[BudgetedCall]]:
+    """Draw books, a caller who sees them all, one who sees some members, and calls that filter by these members."""
+    books = draw(random_books())
+    domain = draw(st.sampled_from(ALL_DOMAINS))
+    leaf = draw(st.sampled_from(LEAVES[domain]))
+    names = draw(st.lists(st.sampled_from(sorted(books.world.members[leaf])), min_size=1, max_size=2, unique=True))
+    some = GrantSpec(dimensions={leaf: Restriction(tuple(names))}, open_domains=ALL_DOMAINS)
+    held = dict(zip((who.subject for who in CALLERS), ((EVERYTHING,), (ProfileSpec({"*": some}),)), strict=True))
+    asked = st.fixed_dictionaries(
+        {
+            "metrics": st.lists(st.sampled_from(sorted(METRICS[domain])), min_size=1, max_size=2, unique=True),
+            "scenarios": st.just([{"scenario": "actual"}]),
+            "period_start": st.sampled_from(("2020-01", "2020-02")),
+            "period_end": st.just("2021-06"),
+            "dimensions": st.sampled_from(([], ["period"])),
+            "filters": st.sampled_from(({}, {leaf: names})),
+        }
+    )
+    return (
+        books,
+        held,
+        [BudgetedCall("run_metric_data", call) for call in draw(st.lists(asked, min_size=3, max_size=6))],
+    )
+
+
+@given(known=filters_by_what_is_granted())
+def test_a_filter_by_all_that_another_may_see_leaves_his_answers_as_they_are(known: Any) -> None:
+    answered_as_alone(*known)
+
+
+def answered_as_alone(books: Any, held: Held, random_calls: Sequence[BudgetedCall]) -> None:
+    """Hold the answers of callers of the same books, in turn and from threads, to those that each gets alone."""
     asked = [(call, who) for call in random_calls for who in CALLERS]
     with folder_in_memory() as folder:
         opened = ScopedTools(books, held, folder)

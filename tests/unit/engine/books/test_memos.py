@@ -6,6 +6,8 @@ import pytest
 
 from engine.books import books as opened_books
 from engine.books.reader import Reader
+from engine.door import Door
+from engine.model.exact import Exact
 from engine.model.profiles import Grant, Profile
 from engine.model.scope import Cut
 from engine.plans import base_groups
@@ -61,3 +63,23 @@ def test_the_combinations_that_a_large_report_meets_are_kept_up_to_a_bound_that_
     ((made, size),) = (memo for key, memo in memos.items() if key[:1] == ("for all",) and "base_groups" in key[1])
     assert all(len(group._targets) == 5 for groups in made for group in groups)
     assert size == 1 + 101 + 101 + 5  # the memo; members of the axis and codes, with the unassigned; targets
+
+
+def test_amounts_kept_for_a_filter_are_not_taken_for_those_of_who_sees_only_what_it_keeps(tmp_path: Path) -> None:
+    north = "\n".join(f"2021-{month:02}-05 actual north 7" for month in range(1, 13))
+    south = "2021-06-05 actual south 100\n2021-09-05 actual south 1000"  # in fewer months than the north
+    whole = small_books(
+        tmp_path,
+        facts={"gl": f"date scenario product amount\n{north}\n{south}"},
+        domains={"gl": LEDGER.replace("dimensions: {}", "dimensions: {product: product}")},
+        dimensions="product: {kind: leaf, members: live.product}",
+        tables={"product": "id\nnorth\nsouth"},
+    )
+    of_south = Grant(dimensions=(Cut("product", ("south",)),))
+    part = Door(whole._shelf, Profile(key="south", grants=(("*", of_south),)))
+    for door, filters in ((whole, {"product": ["south"]}), (part, {"product": ["south"]}), (part, {})):
+        report = door.metric(
+            "revenue", scenarios={"A": "actual"}, period=("2021-01", "2021-12"), dimensions=["period"], filters=filters
+        )
+        shown = [figure.as_json() if isinstance(figure, Exact) else None for figure in report.figures[0][0]]
+        assert shown == [*[None] * 5, 100, None, None, 1000, None, None, None, 1100]
