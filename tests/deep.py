@@ -40,6 +40,7 @@ PARTS: Mapping[str, Sequence[str]] = {
     "warehouses": (
         "tests/unit/server/warehouses",
         "tests/unit/server/warehouses/deep_failures.py",
+        "tests/unit/server/warehouses/deep_lakes.py",
         "tests/unit/engine/facts/test_store.py",
         "tests/unit/engine/facts/test_grouped_questions.py",
         "tests/unit/engine/facts/test_parts.py",
@@ -77,7 +78,7 @@ def rounds(part: str) -> list[list[str]]:
             *PYTEST,
             f"--hypothesis-seed={seed}",
             "-k",
-            "clickhouse or flightsql or deep_failures or laws",
+            "clickhouse or flightsql or deep_failures or deep_lakes or laws",
             *PARTS[part],
         ]
         here = all(map(find_spec, ("chdb", "pysail", "deltalake")))

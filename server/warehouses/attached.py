@@ -54,8 +54,8 @@ class AttachedTable:
 
     @property
     def words(self) -> str:
-        """The name of the table in messages."""
-        return ".".join(self.name)
+        """The name of the table in messages; of a folder, its last part."""
+        return self.name[-1].rstrip("/").rpartition("/")[2] if is_folder(self.name[-1]) else ".".join(self.name)
 
     @property
     def digest(self) -> str:
@@ -93,6 +93,11 @@ class AttachedTable:
         )
 
 
+def is_folder(table: str) -> bool:
+    """Tell whether an attached table is named by its folder in a lake."""
+    return "/" in table
+
+
 def attached_table(binding: Binding, domain: Domain) -> AttachedTable:
     """Return the table that a binding attaches to a domain, under the names that the binding writes."""
     assert binding.attach is not None  # noqa: S101 - its callers have looked
@@ -113,7 +118,7 @@ def attached_table(binding: Binding, domain: Domain) -> AttachedTable:
     return AttachedTable(
         binding=binding.key,
         domain=domain.key,
-        name=tuple(binding.attach.table.split(".")),
+        name=(table,) if is_folder(table := binding.attach.table) else tuple(table.split(".")),
         scenario=scenario,
         columns=(
             filled(DATE, domain.time_column, ColumnKind.DAY),
@@ -232,7 +237,7 @@ class AttachedRows:
             return f"max({dialect.name_of(CHANGE)})"
         of_day = f"extract(day from {dialect.name_of(DATE)})"
         rest = (dialect.name_of(plain_name(column.key)) for column in self.table.columns[1:])
-        return dialect.digest.format(", ".join((dialect.name_of(PART), of_day, *rest)))
+        return dialect.digest.format(", ".join(map(dialect.hashed.format, (dialect.name_of(PART), of_day, *rest))))
 
     def _of_scenario(self, dialect: SqlDialect) -> Iterator[str]:
         if self.scenario is not None and self.table.scenario.constant is None:

@@ -117,13 +117,13 @@ class AttachedFacts(WarehouseFacts):
         try:
             with WAITS.substituted():
                 found = iter(self._warehouse.read_all(statements, stop))
+                stays = not statements or self._warehouse.has_version(str(self._table.version), stop)
         except VersionGone as gone:
-            raise Unavailable(
-                f"{self._table.words} cannot be read any more as it was surveyed at {self._surveyed} ({gone}), so no "
-                f"figure is given: {self._again}, then ask again."
-            ) from gone
+            raise self._gone(str(gone)) from gone
         except StoreDown as down:
             raise self._away(down) from down
+        if not stays:
+            raise self._gone("another table has its place, or its log has been cut off since")
         return [None if plan.statement is None else self._coded(next(found), plan) for plan in plans]
 
     def _tokens(self, parts: Sequence[Partition]) -> SqlStatement:
@@ -142,6 +142,12 @@ class AttachedFacts(WarehouseFacts):
             expected = {part.bucket: self._token_of[part.scenario, part.bucket] for part in parts.values()}
             if changed := sorted(month for month, token in expected.items() if found.get(month_of(month)) != token):
                 raise self._changed(f"{next(iter(parts.values())).scenario} {', '.join(changed)}")
+
+    def _gone(self, why: str) -> Unavailable:
+        return Unavailable(
+            f"{self._table.words} cannot be read any more as it was surveyed at {self._surveyed} ({why}), so no "
+            f"figure is given: {self._again}, then ask again."
+        )
 
     def _away(self, down: StoreDown) -> Unavailable:
         held = f"{self._table.words}, which the feed {self._table.binding} attaches,"

@@ -71,6 +71,7 @@ class SqlDialect:
     exact: str = "cast({} as decimal(38, {}))"  # an amount, and its decimal places
     string: str = "cast({} as varchar)"  # that sorts and compares by its bytes
     digest: str = ""  # the sum of a hash of each row, of some columns; empty: there is none
+    hashed: str = "{0}"  # a column in such a hash
     begin: str = ""  # begins a transaction that sees one state and writes nothing; empty: there is none
     columns: str = ""  # asks for schema, table, column and type of the columns of a table, by its name in small letters
     catalogue_schema: str = "table_schema"  # the schema in that statement
@@ -104,6 +105,42 @@ class SqlDialect:
         return self.day.format(day.isoformat())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LakeDialect(SqlDialect):
+    """How an engine writes SQL that reads Delta tables by their folder, at a version if one is given."""
+
+    def table_of(self, *parts: str) -> str:
+        """Return a table as statements name it: a name with a slash is a folder."""
+        named_by_folder = "/" in parts[-1]
+        return f"delta.{self.name_of(parts[-1])}" if named_by_folder else SqlDialect.table_of(self, *parts)
+
+    def table_at(self, name: Sequence[str], version: str | None, alias: str) -> str:
+        """Return a table under an alias, as it was at a version if one is given."""
+        if version is None:
+            return SqlDialect.table_at(self, name, version, alias)
+        known = LakeVersion.parse(version)
+        return f"{self.table_of(known.folder)} version as of {known.number} as {alias}"
+
+
+@dataclass(frozen=True, slots=True)
+class LakeVersion:
+    """A version of a Delta table: its number, a digest of the commit that made it, and the folder."""
+
+    number: int
+    commit: str
+    folder: str
+
+    def __str__(self) -> str:
+        """Return the version as the manifest keeps it."""
+        return f"{self.number} {self.commit} {self.folder}"
+
+    @classmethod
+    def parse(cls, text: str) -> "LakeVersion":
+        """Return the version that a text stands for."""
+        number, commit, folder = text.split(" ", 2)
+        return cls(int(number), commit, folder)
+
+
 def writable(text: str) -> str:
     """Return a text unchanged. Raises NotWritable if an engine would cut or refuse it."""
     if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in text):
@@ -134,13 +171,26 @@ def kept_in_clickhouse(bindings: Bindings, columns: Sequence[Sequence[int]], nam
     return f"(select {listed} from {bindings.keep(columns)})"
 
 
-def written_in_spark(_: Bindings, columns: Sequence[Sequence[int]], names: Sequence[str]) -> str:
-    """Return columns of integers as a table, each one text: Sail reads as many literals ten times slower."""
+def written_in_spark(_: Bindings, columns: Sequence[Sequence[Any]], names: Sequence[str]) -> str:
+    """Return columns of integers or texts as a table, each one text: Sail reads as many literals ten times slower."""
     if not columns[0]:
         return f"(select {', '.join(f'cast(null as bigint) as {name}' for name in names)} where 1 = 0)"
-    lists = ", ".join(f"split('{','.join(map(str, column))}', ',')" for column in columns)
-    listed = ", ".join(f"cast(`{at}` as bigint) as {name}" for at, name in enumerate(names))
-    return f"(select {listed} from (select inline(arrays_zip({lists}))) as tieout_zipped)"
+    lists, types = [], []
+    for column in columns:
+        of_texts = element_type(column, "string") == "string"
+        mark = unused_mark(column) if of_texts else ","
+        lists.append(f"split({SPARK.quote_text(mark.join(map(str, column)))}, '{mark}')")
+        types.append("string" if of_texts else "bigint")
+    listed = (f"cast(`{at}` as {type_}) as {name}" for at, (type_, name) in enumerate(zip(types, names, strict=True)))
+    return f"(select {', '.join(listed)} from (select inline(arrays_zip({', '.join(lists)}))) as tieout_zipped)"
+
+
+def unused_mark(texts: Sequence[str]) -> str:
+    """Return a control character that none of some texts has. Raises NotWritable."""
+    for mark in map(chr, range(1, 9)):
+        if not any(mark in text for text in texts):
+            return mark
+    raise NotWritable("the ids of a warehouse hold every control character")
 
 
 DUCKDB = SqlDialect(
@@ -206,7 +256,7 @@ CLICKHOUSE = SqlDialect(
     parameter="{{p{}:String}}",
     listed=kept_in_clickhouse,
 )
-SPARK = SqlDialect(  # Sail, over Flight SQL, which binds no parameters
+SPARK = LakeDialect(  # Sail, over Flight SQL, which binds no parameters
     name="spark",
     types={},  # a loader writes the tables into the lake
     quote="`",
@@ -217,4 +267,7 @@ SPARK = SqlDialect(  # Sail, over Flight SQL, which binds no parameters
     schema="current_database()",
     parameter="",
     listed=written_in_spark,
+    string="cast({} as string)",
+    digest="sum(cast(xxhash64({}) as decimal(38, 0)))",
+    hashed="{0} is null, {0}",  # xxhash64 passes over nulls
 )

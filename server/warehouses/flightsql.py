@@ -5,7 +5,7 @@ folder: it needs no catalogue, and a folder without a table, or a file that is m
 """
 
 from base64 import b64encode
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pyarrow as pa
 
-from engine.model.stopping import Stop
+from engine.model.stopping import Stop, never
 from server.base.interfaces import StoreDown
-from server.warehouses.dialects import SPARK, ColumnKind
+from server.warehouses.dialects import SPARK, ColumnKind, LakeVersion
 from server.warehouses.tables import PART, WarehouseTable
 from server.warehouses.warehouse import (
     GLANCE,
@@ -26,6 +26,7 @@ from server.warehouses.warehouse import (
     TIMEOUT,
     SqlStatement,
     StatementRefused,
+    VersionGone,
     Warehouse,
     WarehouseDown,
     in_pieces,
@@ -45,21 +46,29 @@ ARROW: Final = {
 }
 DOWN: Final = {  # name of a status of ADBC -> what was found: the same statement may run later
     "IO": "cannot be reached; see that it runs and that its address is right",
-    "TIMEOUT": "ended a statement that took longer than `timeout` of `facts` in instance.yaml",
+    "TIMEOUT": "ended a statement that took too long; {quicken}",
     "CANCELLED": "was told to end a statement",
-    "UNAUTHENTICATED": "refuses the user or the password; see the address of `facts`",
-    "UNAUTHORIZED": "refuses its user; see the address of `facts`",
+    "UNAUTHENTICATED": "refuses the user or the password; see the address of {holds}",
+    "UNAUTHORIZED": "refuses its user; see the address of {holds}",
 }
 BROKEN: Final = ("encoding error", "execution error")  # of Sail: a plan failed while it ran
 REFUSALS: Final = (  # words of Sail -> what to do
-    ("No commit files", "it finds no table in the lake; see that it has the folder too, or run tieout provision"),
+    ("No commit files", "it finds no table in the lake; see that it has the folder too, or {mend}"),
+    ("TABLE_OR_VIEW_NOT_FOUND", "it has no table of this name; {mend}"),
     ("not found: No such file", "a file of the lake is missing; restore the lake, or load its feeds again"),
     (
         "worker task slots",
         "it reads more parts than its workers have task slots; raise cluster.worker_task_slots of Sail",
     ),
-    ("cannot resolve attribute", "a table lacks a column; run tieout provision"),
+    ("cannot resolve attribute", "a table lacks a column; {mend}"),
 )
+GONE: Final = (  # words of Sail about a version of a table -> why it cannot be read
+    ("Missing commit file", "Sail reads no version from before the last checkpoint of a table"),
+    ("not found: No such file", "files of that version have been deleted"),
+)
+LOG: Final = "_delta_log"
+BY_ROWS: Final = "say `pin: rows`"
+COMMIT: Final = "/[0-9]{20}[.]json$"  # of the paths of a log
 
 
 @dataclass(slots=True)
@@ -76,15 +85,23 @@ class FlightSqlWarehouse(Warehouse):
 
     engine = "Flight SQL"
 
-    def __init__(self, url: str, timeout: float = TIMEOUT, sessions: int = SESSIONS, *, writes: bool = False) -> None:
+    def __init__(
+        self,
+        url: str,
+        timeout: float = TIMEOUT,
+        sessions: int = SESSIONS,
+        *,
+        writes: bool = False,
+        attaches: bool = False,
+    ) -> None:
         """`url` is grpc[+tls]://USER:PASSWORD@HOST:PORT?lake=FOLDER; the engine and the loader see the same folder.
 
-        Raises StatementRefused if it names no lake.
+        One that `attaches` tables of somebody else has no lake. Raises StatementRefused if another one names none.
         """
         super().__init__(timeout, sessions)
         address = urlsplit(url)
         self._lake = parse_qs(address.query).get("lake", [""])[0].rstrip("/")
-        if not self._lake:
+        if not self._lake and not attaches:
             raise StatementRefused("the address of `facts` names no lake: end it with ?lake=FOLDER")
         self.dialect = replace(SPARK, lake=self._lake)
         self._uri = f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
@@ -171,6 +188,38 @@ class FlightSqlWarehouse(Warehouse):
                 "that the loader may write into it"
             ) from fault
 
+    # Versions of attached tables.
+
+    def version(self, read: Callable[[SqlStatement], pa.Table], name: Sequence[str]) -> str:
+        """Return the latest version of a Delta table; see Warehouse."""
+        folder = name[-1] if "/" in name[-1] else self._location(read, name)
+        log = self.dialect.name_of(f"{folder.rstrip('/')}/{LOG}/*.json")
+        newest = f"select max(path) as tieout_newest from binaryFile.{log} where path rlike '{COMMIT}'"
+        path = read(SqlStatement(newest)).column(0)[0].as_py()
+        if path is None:
+            raise StatementRefused(f"{'.'.join(name)} is no Delta table, so nobody can read it as it was; {BY_ROWS}")
+        known = LakeVersion(int(path.rpartition("/")[2].partition(".")[0]), "", folder)
+        return str(replace(known, commit=self._commit(read, known)))
+
+    def has_version(self, version: str, stop: Stop = never) -> bool:
+        """Tell whether the folder holds the table of a version; another one may have been made there. See Warehouse."""
+        known = LakeVersion.parse(version)
+        return self._commit(lambda statement: self.read(statement, stop), known) == known.commit
+
+    def _commit(self, read: Callable[[SqlStatement], pa.Table], known: LakeVersion) -> str:
+        """Return a digest of the commit that made a version: it names its files, whose names are random."""
+        log = self.dialect.name_of(f"{known.folder.rstrip('/')}/{LOG}/{known.number:020}.json")
+        found = read(SqlStatement(f"select sha2(content, 256) as tieout_commit from binaryFile.{log}"))
+        return str(found.column(0)[0].as_py()) if found.num_rows else ""
+
+    def _location(self, read: Callable[[SqlStatement], pa.Table], name: Sequence[str]) -> str:
+        """Return the folder of a table of the catalogue. Raises StatementRefused if it has none, as views have."""
+        described = read(SqlStatement(f"describe extended {self.dialect.name_of(*name)}"))
+        known = dict(zip(*(column.to_pylist() for column in described.columns[:2]), strict=True))
+        if known.get("Provider") != "delta" or not known.get("Location"):
+            raise StatementRefused(f"{'.'.join(name)} is no Delta table, so nobody can read it as it was; {BY_ROWS}")
+        return str(known["Location"])
+
     # Reading, over Flight SQL.
 
     def _open(self) -> FlightSession:
@@ -226,7 +275,7 @@ class FlightSqlWarehouse(Warehouse):
             yield
         except self._driver.Error as fault:
             status = getattr(fault, "status_code", None)
-            raise refusal(getattr(status, "name", "UNKNOWN"), str(fault)) from None
+            raise refusal(getattr(status, "name", "UNKNOWN"), str(fault), self) from None
 
 
 def call_options(timeout: float, user: str, password: str) -> dict[str, str]:
@@ -245,12 +294,16 @@ def schema_of(table: WarehouseTable) -> pa.Schema:
     return pa.schema({PART: pa.int64(), **{column.name: ARROW[column.kind] for column in table.columns}})
 
 
-def refusal(status: str, message: str) -> StoreDown:
+def refusal(status: str, message: str, of: type[Warehouse] | Warehouse = Warehouse) -> StoreDown:
     """Return what to say of a failure by its status, without anything that the address holds."""
+    words = {"holds": of.holds, "mend": of.mend, "quicken": of.quicken}
     if status in DOWN:
-        return WarehouseDown(f"Flight SQL of `facts` {DOWN[status]}")
-    known = next((words for text, words in REFUSALS if text in message), None)
-    if known is None and any(words in message for words in BROKEN):
-        return WarehouseDown("Flight SQL of `facts` broke off a statement; see that its workers run, and its log")
-    known = known or "see its log"
+        return WarehouseDown(f"Flight SQL of {of.holds} {DOWN[status].format(**words)}")
+    gone = next((why for text, why in GONE if text in message), None)
+    if gone is not None and isinstance(of, FlightSqlWarehouse) and not of.dialect.lake:
+        return VersionGone(gone)
+    known = next((says for text, says in REFUSALS if text in message), None)
+    if known is None and any(text in message for text in BROKEN):
+        return WarehouseDown(f"Flight SQL of {of.holds} broke off a statement; see that its workers run, and its log")
+    known = (known or "see its log").format(**words)
     return StatementRefused(f"Flight SQL refused a statement about the facts ({status}): {known}")

@@ -82,6 +82,7 @@ def versions_in(warehouse: Warehouse | None, sources: "AttachedSources") -> Call
 
 SOURCES: Final[Mapping[SourceKind, Callable[..., Warehouse]]] = {
     SourceKind.DUCKDB: DuckDbWarehouse,
+    SourceKind.FLIGHTSQL: partial(FlightSqlWarehouse, attaches=True),
     SourceKind.POSTGRESQL: PostgresWarehouse,
 }
 READING = 60.0  # seconds that a statement of a report about an attached table may take
@@ -98,12 +99,19 @@ def open_source(
     """Return the source of an attached table, for reading. It connects when it is used.
 
     `folder` is that of the instance; `quicken` says what to do about a statement that takes longer than `seconds`.
-    Raises WarehouseUnnamed if the environment has no address of it.
+    Raises WarehouseUnnamed if the environment has no address of it, and StatementRefused if its driver is missing.
     """
     address = environment.get(source.environment, "").strip() if source.environment else str(folder / str(source.path))
     if not address:
         raise WarehouseUnnamed(f"source {source.key} needs the environment variable {source.environment}")
-    warehouse = SOURCES[source.kind](address, seconds)
+    if source.has_options:
+        raise StatementRefused(f"source {source.key} has options_env; a source of attached tables has uri_env")
+    try:
+        warehouse = SOURCES[source.kind](address, seconds)
+    except ModuleNotFoundError as missing:
+        raise StatementRefused(
+            f"the driver {missing.name} is not installed: pip install 'tieout[{source.kind.value}]'"
+        ) from None
     warehouse.holds, warehouse.quicken = f"source {source.key}", quicken
     warehouse.mend = "load the feed again, which names what is lacking"
     return warehouse

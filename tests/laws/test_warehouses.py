@@ -21,7 +21,7 @@ from tests.support.attaching import ATTACHABLE, attached_versions
 from tests.support.warehousing import DEEP, ENGINES, versions_in_engine
 
 pytestmark = pytest.mark.usefixtures("stores_in_warehouses", "attached_stores")
-opens = [*map(versions_in_engine, DEEP or ENGINES), *([] if DEEP else map(attached_versions, ATTACHABLE))]
+opens = [*map(versions_in_engine, DEEP or ENGINES), *map(attached_versions, ATTACHABLE)]
 stores = st.sampled_from(opens)
 
 

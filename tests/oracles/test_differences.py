@@ -14,7 +14,7 @@ from engine.door import Door
 from engine.instance.read import Instance, read_instance
 from engine.model.errors import Refusal
 from engine.report.report import Report
-from tests.support.attaching import attached_versions
+from tests.support.attaching import ATTACHABLE, attached_versions
 from tests.support.books import ROOT
 from tests.support.warehousing import ENGINES, versions_in_engine
 
@@ -52,7 +52,7 @@ def answer(asked: Asked, door: Door) -> object:
 
 STORES = {
     **{engine: versions_in_engine(engine) for engine in ENGINES},
-    "attached in postgresql": attached_versions("postgresql"),  # the laws attach tables of DuckDB as well
+    **{f"attached in {engine}": attached_versions(engine) for engine in ATTACHABLE if engine != "duckdb"},
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from server.ingest.load import BindingFailed
 from server.warehouses.opening import AttachedSources, versions_in
 from tests.support.books import load_feeds
 from tests.support.postgres import schema_of
+from tests.support.sail import SailServer
 from tests.support.small import write_instance
 
 DOMAIN = """
@@ -57,6 +59,7 @@ class AttachedBooks:
     folder: Path
     run: Callable[[str], None]  # a statement, as the owner of the table
     source: Mapping[str, str]
+    table: str = "FINANCE_LINES"
     binding: dict[str, Any] = field(default_factory=dict)
     opened: ExitStack = field(default_factory=ExitStack)
 
@@ -65,7 +68,7 @@ class AttachedBooks:
         self.binding = {
             "source": "dwh",
             "target": "live.gl",
-            "attach": "FINANCE_LINES",
+            "attach": self.table,
             "map": MAPPED,
             "unknown_members": "extend",
             **binding,
@@ -97,11 +100,11 @@ class AttachedBooks:
             self.survey()
         return failed.value.status, failed.value.message
 
-    def fill(self) -> None:
-        """Make the table, and an instance that attaches it."""
+    def fill(self, **binding: Any) -> None:
+        """Make the table, and an instance that attaches it; `binding` has further keys of the feed."""
         self.run(f"create table FINANCE_LINES ({COLUMNS})")
         self.run(INSERT)
-        self.write()
+        self.write(**binding)
 
     def door(self, profile: str | None = None, state: Path | None = None) -> Door:
         """Open the books as a server does."""
@@ -137,6 +140,20 @@ def in_postgresql(folder: Path, uri: str, patch: pytest.MonkeyPatch) -> Iterator
         )
         owner.execute(f"drop owned by {schema}_reader cascade".encode())
         owner.execute(f"drop role {schema}_reader".encode())
+
+
+@contextmanager
+def in_lake(folder: Path, server: SailServer, patch: pytest.MonkeyPatch) -> Iterator[AttachedBooks]:
+    """Yield a Delta table, written anew after each statement, that Sail reads."""
+    delta, lines = import_module("deltalake"), folder / "lake" / "lines"
+    patch.setenv("DWH_URL", server.url().partition("?")[0])
+    with closing(duckdb.connect()) as owner:
+
+        def run(statement: str) -> None:
+            owner.execute(statement)
+            delta.write_deltalake(lines, owner.sql("select * from FINANCE_LINES").to_arrow_table(), mode="overwrite")
+
+        yield AttachedBooks(folder, run, {"kind": "flightsql", "uri_env": "DWH_URL"}, table=str(lines))
 
 
 @pytest.fixture(params=["duckdb", "postgresql"])

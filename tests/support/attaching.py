@@ -7,12 +7,14 @@ again of tables that nobody prepared.
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
 
 import duckdb
 import polars as pl
 import psycopg
+import pyarrow as pa
 
 from engine.facts.arrow import ArrowFacts
 from engine.facts.backend import ArrowVersions
@@ -26,16 +28,22 @@ from server.warehouses.attached import SCENARIO, AttachedColumn, AttachedTable, 
 from server.warehouses.attached_facts import AttachedFacts, RoutedFacts
 from server.warehouses.dialects import ColumnKind
 from server.warehouses.duckdb import DuckDbWarehouse
+from server.warehouses.flightsql import FlightSqlWarehouse
 from server.warehouses.postgresql import PostgresWarehouse
 from server.warehouses.statements import StatementText
 from server.warehouses.survey import SurveyText, months_of
 from server.warehouses.tables import declared_kinds
 from server.warehouses.warehouse import Warehouse
 from tests.support.postgres import schema_of
+from tests.support.sail import shared_sail
 from tests.support.statements import LockedText
+from tests.support.warehousing import DEEP, SAIL_WORKERS
 
 TYPES: Mapping[ColumnKind, str] = {ColumnKind.DAY: "date", ColumnKind.CODE: "text", ColumnKind.TEXT: "text"}
 DIGITS = 24  # of amounts
+TRAVELLING, PROVEN = "flightsql at a version", "flightsql by its rows"  # how a table in a lake is pinned
+LAKES = (TRAVELLING, PROVEN)
+PATIENCE = 60.0  # seconds of a statement of Sail
 
 
 class LockedAttachedFacts(AttachedFacts):
@@ -57,6 +65,7 @@ class AttachedStores:
         self._uri = postgres_uri
         self._opened = ExitStack()
         self._owners: dict[str, Callable[[str, Mapping[str, str], pl.DataFrame], None]] = {}
+        self._folder = ""  # of tables in a lake
         self._readers: dict[str, Warehouse] = {}
 
     def close(self) -> None:
@@ -71,6 +80,11 @@ class AttachedStores:
                 owner = self._opened.enter_context(closing(duckdb.connect(name)))
                 self._owners[engine] = lambda table, types, rows: into_duckdb(owner, table, types, rows)
                 reader: Warehouse = DuckDbWarehouse(name)
+            elif engine in LAKES:
+                server = self._opened.enter_context(shared_sail(SAIL_WORKERS))
+                self._folder = f"{server.folder}/attached/"
+                self._owners[engine] = into_lake
+                reader = FlightSqlWarehouse(server.url().partition("?")[0], timeout=PATIENCE, attaches=True)
             else:
                 uri = self._opened.enter_context(schema_of(self._uri))
                 known = self._opened.enter_context(closing(psycopg.connect(uri, autocommit=True)))
@@ -110,12 +124,15 @@ class AttachedStores:
         }
         ids = {dimension: [None, *frame["id"][1:]] for dimension, frame in coded.items()}
         rows = pl.concat((written_rows(root, part, ids) for part in parts), how="diagonal")
-        table = table_of(domain, load, f"Lines {token_hex(6)}")
+        name = token_hex(6)
+        table = table_of(domain, load, f"{self._folder}Lines_{name}" if engine in LAKES else f"Lines {name}")
         types = {column.sources[0]: type_of(column) for column in (table.scenario, *table.columns)}
         known = {column.sources[0]: column.key for column in (table.scenario, *table.columns)}
         lacking = [pl.lit(None).alias(of) for of in known.values() if of not in rows.columns]
         shown = rows.with_columns(lacking).select(pl.col(of).alias(name) for name, of in known.items())
         self._owners[engine](table.name[-1], types, shown.sample(fraction=1, shuffle=True, seed=1))
+        if engine == TRAVELLING:
+            table = replace(table, version=warehouse.version(warehouse.read, table.name))
         text = SurveyText(table, warehouse.dialect, list(domain.dimensions))
         months = warehouse.together(lambda read: list(months_of(read, text, table, domain)))
         surveyed = tuple(partition_of(root, domain, month, load, coded) for month in months)
@@ -208,7 +225,21 @@ def into_postgresql(owner: psycopg.Connection, table: str, types: Mapping[str, s
     owner.execute(insert.encode(), [values for _, values in units(types, rows)])
 
 
-ATTACHABLE = ("duckdb", "postgresql")
+def into_lake(folder: str, types: Mapping[str, str], rows: pl.DataFrame) -> None:
+    """Put rows into a new Delta table."""
+    known = dict(units(types, rows))
+    arrays = [pa.array(known[name]).cast(lake_type(type_)) for name, type_ in types.items()]
+    import_module("deltalake").write_deltalake(folder, pa.table(arrays, names=list(types)))
+
+
+def lake_type(type_: str) -> pa.DataType:
+    """Return a type of SQL as Arrow has it."""
+    if type_.startswith("numeric"):
+        return pa.decimal128(DIGITS, int(type_.partition(",")[2][:-1]))
+    return pa.date32() if type_ == "date" else pa.string()
+
+
+ATTACHABLE = tuple(engine for engine in LAKES if "flightsql" in DEEP) if DEEP else ("duckdb", "postgresql")
 ATTACHED: list[AttachedStores] = []  # those of this process, opened by the fixture `attached_stores`
 
 

@@ -64,7 +64,7 @@ def hold_to_lock(
 
 def is_table(found: exp.Table, name: str) -> bool:
     """Tell whether a table is the one of a name, or its folder in a lake."""
-    return found.name.rpartition("/")[2] == name
+    return found.name.rpartition("/")[2] == name.rpartition("/")[2]
 
 
 def conjuncts(test: exp.Expression) -> Iterator[exp.Expression]:
@@ -81,7 +81,8 @@ def names_only(test: exp.Expression, leaf: Mapping[str, int]) -> bool:
     """Tell whether a test is about the columns of a leaf alone."""
     if isinstance(test, exp.In) and isinstance(test.this, exp.Tuple):
         return False
-    return all(column.name in leaf or column.name.startswith("tieout_") for column in test.find_all(exp.Column))
+    names = {column.name for column in test.find_all(exp.Column)}
+    return all(name in leaf or name.startswith("tieout_") or name.isdigit() for name in names)  # 0: of a list
 
 
 def leaves_around(within: Cell) -> Iterator[Mapping[str, int]]:
@@ -118,7 +119,8 @@ def codes_in(test: exp.Expression, made: SqlStatement, ids: Mapping[str, Sequenc
     bound = frozenset(of_column.get(value, value) for place in places for value in made.parameters[place - 1])
     beside = frozenset(code for table in found.find_all(exp.Table) for code in made.sets.get(table.name, [[]])[0])
     listed = frozenset(of_column[known.name] if of_column else number(known) for known in found.expressions)
-    return bound | beside | listed | (frozenset() if of_column else frozenset(written_codes(found)))
+    written = (of_column[id_] for id_ in written_ids(found)) if of_column else written_codes(found)
+    return bound | beside | listed | frozenset(written)
 
 
 def written_codes(found: exp.In) -> Iterator[int]:
@@ -126,6 +128,12 @@ def written_codes(found: exp.In) -> Iterator[int]:
     for text in found.find_all(exp.Literal):
         if "," in text.name:
             yield from map(int, filter(None, text.name.split(",")))
+
+
+def written_ids(found: exp.In) -> Iterator[str]:
+    """Yield the texts of a text that `column in (select …)` splits."""
+    for split in found.find_all(exp.RegexpSplit, exp.Split):
+        yield from split.this.name.split(split.expression.name)
 
 
 def holds(test: exp.Expression, leaf: Mapping[str, int], made: SqlStatement, ids: Mapping[str, Sequence[str]]) -> bool:

@@ -3,6 +3,7 @@
 It stands alone because an attached table takes other keys than an extract of the same source.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,12 +13,13 @@ from engine.model.catalogue import Domain
 from engine.model.extract_formats import DebitCreditSide, ExtractFormat
 from engine.model.feeds import Attachment, SourceKind
 
-KINDS: Final = (SourceKind.POSTGRESQL, SourceKind.DUCKDB)
-TRAVELLING: Final[tuple[SourceKind, ...]] = ()  # whose tables can be read as they were
+KINDS: Final = (SourceKind.POSTGRESQL, SourceKind.DUCKDB, SourceKind.FLIGHTSQL)
+TRAVELLING: Final = (SourceKind.FLIGHTSQL,)  # whose tables can be read as they were
 TAKEN: Final = frozenset(
     {"source", "target", "attach", "pin", "scenario", "map", "amount", "constant", "numbers"}
     | {"schedule", "timezone", "allow_empty", "unknown_members"}
 )
+FOLDER: Final = r"([a-z0-9]+:/)?/[A-Za-z0-9\-._~/]+"  # Sail 0.7 escapes other characters, and finds no table then
 TIME_TRAVEL: Final = "time_travel"
 VIEW: Final = "make a view that does so, and attach the view"
 
@@ -42,15 +44,13 @@ def attachment_faults(
             yield ["pin"], "the feed attaches no table, so there is nothing to pin", "give attach, or leave pin out"
         return
     if kind not in KINDS:
-        known = " and ".join(known.value for known in KINDS)
+        known = ", ".join(known.value for known in KINDS)
         yield ["attach"], f"this release attaches no table of a {kind.value}", f"{known} take attach; load its rows"
     if part.pin == TIME_TRAVEL and kind not in TRAVELLING:
         yield ["pin"], f"a table of a {kind.value} cannot be read as it was", "rows, or {column: …}"
     if domain is None:
         yield ["attach"], f"{part.target} holds no facts", "members, nodes and rates are loaded; give file or extract"
-    names = part.attach.split(".")
-    if not all(names) or len(names) > 2:
-        yield ["attach"], f"'{part.attach}' is no name of a table", "TABLE or SCHEMA.TABLE"
+    yield from name_faults(part.attach, kind)
     for key in sorted(part.model_fields_set - TAKEN):
         yield [key], f"an attached table is read as it is, so {key} says nothing", f"leave {key} out, or {VIEW}"
     for column, filling in part.map.items():
@@ -58,6 +58,17 @@ def attachment_faults(
     yield from format_faults(format_)
     if domain is not None and domain.time_column in part.constant:
         yield ["constant", domain.time_column], "the days of an attached table are a column of it", VIEW
+
+
+def name_faults(table: str, kind: SourceKind) -> Iterator[FeedFault]:
+    """Yield what is wrong with the name of a table; one in a lake may be named by its folder."""
+    names = table.split(".")
+    if kind is SourceKind.FLIGHTSQL and "/" in table:
+        if not re.fullmatch(FOLDER, table):
+            valid = "a whole path or URL of A-Z a-z 0-9 - . _ ~, such as s3://bucket/lines"
+            yield ["attach"], f"'{table}' is no folder that Sail finds a table in", valid
+    elif not all(names) or len(names) > 2:
+        yield ["attach"], f"'{table}' is no name of a table", "TABLE or SCHEMA.TABLE"
 
 
 def filling_faults(column: str, filling: str | ColumnPart, domain: Domain | None) -> Iterator[FeedFault]:

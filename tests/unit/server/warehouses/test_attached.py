@@ -90,7 +90,10 @@ def attach(folder: Path, **binding: Any) -> Path:
         facts={},
         domains={"gl": DOMAIN},
         dimensions="account: {kind: leaf}",
-        sources={"dwh": {"kind": "duckdb", "path": str(folder / "dwh.duckdb")}},
+        sources={
+            "dwh": {"kind": "duckdb", "path": str(folder / "dwh.duckdb")},
+            "lake": {"kind": "flightsql", "uri_env": "LAKE_URL"},
+        },
         bindings={"gl": {**GL, **binding}},
     )
 
@@ -259,6 +262,9 @@ REFUSED = (
     ({"pin": "time_travel"}, "pin", "a table of a duckdb cannot be read as it was — rows, or {column: …}"),
     ({"attach": "a.b.c"}, "attach", "'a.b.c' is no name of a table — TABLE or SCHEMA.TABLE"),
     ({"source": "files"}, "attach", "this release attaches no table of a folder"),
+    ({"source": "lake", "attach": "lake/lines"}, "attach", "'lake/lines' is no folder that Sail finds a table in"),
+    ({"source": "lake", "attach": "s3://bucket/my lines"}, "attach", "a whole path or URL of A-Z a-z 0-9 - . _ ~"),
+    ({"source": "lake", "attach": "a.b.c"}, "attach", "'a.b.c' is no name of a table — TABLE or SCHEMA.TABLE"),
 )
 
 

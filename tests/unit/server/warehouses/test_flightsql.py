@@ -16,9 +16,9 @@ from sqlglot import exp
 from engine.model.warehouses import FactsPlacement, WarehouseKind
 from server.base.interfaces import StoreDown
 from server.warehouses.dialects import SPARK, Bindings
-from server.warehouses.flightsql import BROKEN, DOWN, REFUSALS, FlightSqlWarehouse, call_options, refusal
+from server.warehouses.flightsql import BROKEN, DOWN, GONE, REFUSALS, FlightSqlWarehouse, call_options, refusal
 from server.warehouses.lacks import trial_faults
-from server.warehouses.warehouse import SqlStatement, StatementRefused, WarehouseDown
+from server.warehouses.warehouse import SqlStatement, StatementRefused, VersionGone, Warehouse, WarehouseDown
 
 ONE = SqlStatement("select 1 as n")
 GIVEN_UP = 30.0  # seconds: no call takes as long, however slow the machine
@@ -97,15 +97,22 @@ def test_lists_stand_in_a_statement_as_one_text_a_column(columns: list[list[int]
 
 
 def test_failures_say_what_was_found_and_what_to_do() -> None:
-    for status, words in DOWN.items():
-        assert isinstance(refusal(status, ""), WarehouseDown)
-        assert str(refusal(status, "")).endswith(words)
-    for text, words in REFUSALS:
-        made: StoreDown = refusal("INTERNAL", f"encoding error: {text} /mnt/lake")
-        assert isinstance(made, StatementRefused)
-        assert str(made) == f"Flight SQL refused a statement about the facts (INTERNAL): {words}"
-    for words in BROKEN:
-        assert str(refusal("INTERNAL", f"{words}: connection refused")).endswith(
-            "see that its workers run, and its log"
-        )
-    assert str(refusal("INVALID_ARGUMENT", "parse error")).endswith("(INVALID_ARGUMENT): see its log")
+    with closing(FlightSqlWarehouse("grpc://127.0.0.1:1", attaches=True)) as source:
+        source.holds, source.mend, source.quicken = "source dwh", "load the feed again", "ask about fewer months"
+        for of in (Warehouse, source):
+            filled = {"holds": of.holds, "mend": of.mend, "quicken": of.quicken}
+            for status, words in DOWN.items():
+                assert isinstance(refusal(status, "", of), WarehouseDown)
+                assert str(refusal(status, "", of)) == f"Flight SQL of {of.holds} {words.format(**filled)}"
+            for text, words in REFUSALS:
+                made: StoreDown = refusal("INTERNAL", f"encoding error: {text} /mnt/lake", of)
+                says = f"Flight SQL refused a statement about the facts (INTERNAL): {words.format(**filled)}"
+                assert isinstance(made, VersionGone) or str(made) == says
+            for words in BROKEN:
+                broken = str(refusal("INTERNAL", f"{words}: connection refused", of))
+                assert broken.endswith("see that its workers run, and its log")
+            assert str(refusal("INVALID_ARGUMENT", "parse error", of)).endswith("(INVALID_ARGUMENT): see its log")
+        for text, why in GONE:
+            assert not isinstance(refusal("INTERNAL", text), VersionGone)
+            assert isinstance(refusal("INTERNAL", text, source), VersionGone)
+            assert str(refusal("INTERNAL", text, source)) == why

@@ -1,0 +1,142 @@
+"""Attached Delta tables that change while Sail reads them at a version, or proves their rows.
+
+`make test-deep PARTS=warehouses` runs it.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from engine.door import Door
+from engine.model.errors import Unavailable
+from engine.model.feeds import LoadStatus
+from server.warehouses.flightsql import FlightSqlWarehouse
+from server.warehouses.warehouse import SqlStatement
+from tests.support.attached_books import BOTH, COLUMNS, INSERT, AttachedBooks, in_lake
+from tests.support.sail import SailServer, shared_sail
+from tests.support.small import figures
+from tests.support.warehousing import SAIL_WORKERS
+
+AGAIN = "so no figure is given: run `tieout load gl`, then ask again."
+
+
+@pytest.fixture
+def sail() -> Iterator[SailServer]:
+    """Run Sail with two workers."""
+    with shared_sail(SAIL_WORKERS) as running:
+        yield running
+
+
+@pytest.fixture
+def lake(tmp_path: Path, sail: SailServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[AttachedBooks]:
+    """A Delta table of four rows, and an instance that attaches it at a version."""
+    with in_lake(tmp_path, sail, monkeypatch) as books, books.opened:
+        books.fill()
+        yield books
+
+
+def actual(door: Door, *dimensions: str) -> Decimal | None:
+    """Return the revenue of the actuals: without dimensions a rollup answers."""
+    found = figures(door.metric("revenue", dimensions=list(dimensions), **BOTH), "alias", *dimensions)
+    return found["A", None] if dimensions else found["A"]
+
+
+def test_answers_are_those_of_the_version_surveyed_whatever_changes(lake: AttachedBooks) -> None:
+    assert lake.survey() == 4
+    door = lake.door()
+    lake.run("update FINANCE_LINES set BETRAG = 33 where KST = 2")
+    lake.run("insert into FINANCE_LINES values ('2021-02-11', 'new', 9, 'actual', 100, 'later', 2)")
+    assert (actual(door), actual(door, "centre")) == (Decimal("47.25"), Decimal("47.25"))
+    assert [row[-1] for row in door.rows("gl", scenario="actual", limit=9).rows] == ["x", None, "it's"]
+    assert figures(lake.door("some").metric("customers", **BOTH), "alias")["A"] == 1
+    assert lake.survey() == 5
+    again = lake.door()
+    assert (actual(again), actual(again, "centre")) == (Decimal("148.25"), Decimal("148.25"))
+
+
+def test_a_version_that_sail_reads_no_longer_says_so_and_what_to_do(lake: AttachedBooks) -> None:
+    for _ in range(2):  # Sail 0.7 reads the first two versions in spite of checkpoints
+        lake.run("update FINANCE_LINES set CHANGED = CHANGED + 1")
+    lake.survey()
+    door = lake.door()
+    lake.run("update FINANCE_LINES set BETRAG = 33 where KST = 2")
+    import_module("deltalake").DeltaTable(lake.table).create_checkpoint()
+    with pytest.raises(Unavailable) as refused:
+        actual(door, "centre")
+    assert "lines cannot be read any more as it was surveyed at " in str(refused.value)
+    assert str(refused.value).endswith(f"(Sail reads no version from before the last checkpoint of a table), {AGAIN}")
+    assert lake.folder.name not in str(refused.value)
+    assert actual(door) == Decimal("47.25")  # a rollup needs no row
+    lake.survey()
+    assert actual(lake.door(), "centre") == Decimal("48.25")
+
+
+def test_another_table_in_the_same_folder_is_not_taken_for_the_one_surveyed(lake: AttachedBooks) -> None:
+    lake.survey()
+    door = lake.door()
+    shutil.rmtree(lake.table)
+    lake.run("update FINANCE_LINES set BETRAG = 33 where KST = 2")
+    lake.run("update FINANCE_LINES set BETRAG = 34 where KST = 2")  # which is a version of the same number
+    with pytest.raises(Unavailable) as refused:
+        actual(door, "centre")
+    assert str(refused.value).endswith(f"(another table has its place, or its log has been cut off since), {AGAIN}")
+
+
+def test_files_that_were_deleted_fail_a_question_and_never_shrink_it(lake: AttachedBooks) -> None:
+    lake.survey()
+    door = lake.door()
+    lake.run("update FINANCE_LINES set BETRAG = 33 where KST = 2")
+    table = import_module("deltalake").DeltaTable(lake.table)
+    assert table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    with pytest.raises(Unavailable, match=r"files of that version have been deleted|broke off a statement"):
+        actual(door, "centre")
+
+
+def test_rows_that_are_proven_answer_only_while_they_are_those_surveyed(lake: AttachedBooks, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "books")
+    lake.write(pin="rows")
+    assert lake.survey() == 4
+    door = lake.door()
+    assert actual(door, "centre") == Decimal("47.25")
+    lake.run("update FINANCE_LINES set MEMO = KONTO, KONTO = MEMO where KST = 2")  # values change places
+    with pytest.raises(Unavailable, match="lines has changed since it was surveyed at "):
+        actual(door, "centre")
+    lake.run("update FINANCE_LINES set MEMO = KONTO, KONTO = MEMO where KST = 2")
+    assert actual(door, "centre") == Decimal("47.25")
+
+
+def test_tables_of_the_catalogue_are_pinned_by_their_folder_and_views_by_their_rows(
+    lake: AttachedBooks, sail: SailServer, tmp_path: Path
+) -> None:
+    with closing(FlightSqlWarehouse(sail.url(), timeout=60)) as owner:
+        for text in (
+            "create schema finance",
+            f"create table finance.lines using delta location '{lake.table}'",
+            "create view finance_view as select * from finance.lines",
+        ):
+            owner.read(SqlStatement(text))
+    for attach, pin in (("finance.lines", "time_travel"), ("finance_view", "rows")):
+        shutil.rmtree(tmp_path / "books")
+        lake.write(attach=attach, pin=pin)
+        assert lake.survey() == 4
+        assert actual(lake.door(), "centre") == Decimal("47.25")
+    shutil.rmtree(tmp_path / "books")
+    lake.write(attach="finance_view")
+    status, message = lake.refusal()
+    assert status is LoadStatus.FAILED_EXTRACT
+    assert "finance_view is no Delta table, so nobody can read it as it was; say `pin: rows`" in message
+    shutil.rmtree(tmp_path / "books")
+    lake.write(attach="finance.nothing")
+    assert "it has no table of this name; load the feed again" in lake.refusal()[1]
+
+
+def test_a_survey_refuses_amounts_that_are_not_exact(lake: AttachedBooks) -> None:
+    shutil.rmtree(lake.table)
+    lake.run(f"create or replace table FINANCE_LINES ({COLUMNS.replace('numeric(18,2)', 'double')})")
+    lake.run(INSERT)
+    assert "lines.BETRAG is double, which holds no exact amounts: make it NUMERIC" in lake.refusal()[1]
