@@ -7,6 +7,7 @@ its rollups. Where it says nothing, they are chosen from its rows as soon as a m
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Protocol, TypeVar
 
 import polars as pl
 
@@ -69,14 +70,33 @@ CODE_BYTES, AMOUNT_BYTES = 2, 8
 View = frozenset[str]
 
 
+class MonthlyRows(Protocol):
+    """The rows of one scenario and calendar month, stored or attached."""
+
+    @property
+    def scenario(self) -> str:
+        """The scenario."""
+
+    @property
+    def bucket(self) -> str:
+        """The month, or UNDATED."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+
+
+Month = TypeVar("Month", bound=MonthlyRows)
+
+
 def choose_rollups(
-    domain: Domain, parts: Sequence[Partition], read: Callable[[Partition], pl.DataFrame]
+    domain: Domain, parts: Sequence[Month], read: Callable[[Month], pl.DataFrame]
 ) -> tuple[tuple[str, ...], ...]:
     """Return the rollups worth keeping for some partitions; none if all of them are small.
 
     `read` returns the rows of a partition. The view of the first sort key is always among them.
     """
-    largest: dict[str, Partition] = {}
+    largest: dict[str, Month] = {}
     for part in sorted(parts, key=lambda part: part.rows):
         if part.bucket != UNDATED and part.rows >= LEAST_ROWS:
             largest[part.scenario] = part

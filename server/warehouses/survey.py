@@ -4,13 +4,14 @@ Nothing is copied but sums: counts, days, magnitudes and tokens of each month, t
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import polars as pl
 import pyarrow as pa
 
 from engine.facts.expressions import INT64_LIMIT
+from engine.facts.rollups import LEAST_ROWS, SAMPLED_ROWS, choose_rollups
 from engine.facts.surveys import SurveyedMonth
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
@@ -23,6 +24,7 @@ from server.warehouses.attached import (
     AttachedRows,
     AttachedTable,
     bucket_of,
+    month_of,
     tokens_in,
     tokens_text,
 )
@@ -166,6 +168,15 @@ class SurveyText:
             f"where {name(PART)} <> {UNDATED_MONTH} group by {keys}"
         )
 
+    def sample(self, month: SurveyedMonth, dimensions: Sequence[str]) -> SqlStatement:
+        """Ask for the ids of some rows of a month."""
+        name, part = self._dialect.name_of, month_of(month.bucket)
+        rows = replace(self._rows, scenario=month.scenario, months=frozenset({part}))
+        columns = ", ".join(name(plain_name(key)) for key in dimensions)
+        return SqlStatement(
+            f"select {columns} from {rows.source(self._dialect)} where {name(PART)} = {part} limit {SAMPLED_ROWS}"
+        )
+
     def _counted(self, test: str) -> str:
         return self._dialect.whole.format(f"coalesce(sum(case when {test} then 1 else 0 end), 0)")
 
@@ -233,12 +244,8 @@ def months_of(read: Read, text: SurveyText, table: AttachedTable, domain: Domain
     tokens = read(text.tokens())
     scenarios = tokens.column(0).to_pylist()
     known = {(scenario, *month): token for scenario, (*month, token) in zip(scenarios, tokens_in(tokens), strict=True)}
-    months = monthly(read(text.days(dimensions)), measures, dimensions)
-    fits = all(held < INT64_LIMIT for key in measures for held in months[f"size of {key}"])
-    rollups = {keys: rolled_up(read(text.rollup(keys)), keys, measures) for keys in domain.rollups or () if fits}
-    for row in months.iter_rows(named=True):
-        of = row[SCENARIO], row[PART]
-        yield SurveyedMonth(
+    months = [
+        SurveyedMonth(
             scenario=row[SCENARIO],
             bucket=bucket_of(row[PART]),
             rows=row[ROWS],
@@ -246,9 +253,23 @@ def months_of(read: Read, text: SurveyText, table: AttachedTable, domain: Domain
             magnitudes={key: int(row[f"size of {key}"]) for key in measures},
             unassigned=tuple(key for key in dimensions if row[f"without {key}"]),
             blanks=tuple(key for key in measures if row[f"number of {key}"] < row[ROWS]),
-            token=known[of],
-            rollups={keys: found[of] for keys, found in rollups.items() if of in found},
+            token=known[row[SCENARIO], row[PART]],
         )
+        for row in monthly(read(text.days(dimensions)), measures, dimensions).iter_rows(named=True)
+    ]
+    least, wanted = 0, domain.rollups
+    if wanted is None:  # as a load chooses them, from the rows of the largest months
+
+        def sample(month: SurveyedMonth) -> pl.DataFrame:
+            return pl.DataFrame(read(text.sample(month, dimensions)).rename_columns(dimensions))
+
+        least, wanted = LEAST_ROWS, choose_rollups(domain, months, sample)
+    fits = all(held < INT64_LIMIT for month in months for held in month.magnitudes.values())
+    rollups = {keys: rolled_up(read(text.rollup(keys)), keys, measures) for keys in wanted if fits}
+    for month in months:
+        of = month.scenario, month_of(month.bucket)
+        sums = {keys: found[of] for keys, found in rollups.items() if of in found and month.rows >= least}
+        yield replace(month, rollups=sums)
 
 
 def monthly(found: pa.Table, measures: Sequence[str], dimensions: Sequence[str]) -> pl.DataFrame:

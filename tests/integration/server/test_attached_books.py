@@ -12,14 +12,17 @@ import pytest
 import yaml
 from psycopg.conninfo import make_conninfo
 
+from engine.facts import rollups, writer
+from engine.facts.manifest import pin_current
 from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
 from engine.model.feeds import LoadStatus
 from server.base.interfaces import StoreDown
-from server.warehouses import statements
+from server.warehouses import statements, survey
+from server.warehouses.attached_facts import AttachedFacts
 from server.warehouses.opening import open_source
 from server.warehouses.warehouse import SqlStatement
-from tests.support.attached_books import BOTH, COLUMNS, INSERT, AttachedBooks
+from tests.support.attached_books import BOTH, COLUMNS, DOMAIN, INSERT, AttachedBooks
 from tests.support.books import ROOT, load_feeds
 from tests.support.forking import tieout
 from tests.support.operating import until_ready
@@ -126,6 +129,43 @@ def test_debits_credits_constants_blanks_and_rows_without_a_day_are_those_of_a_l
     }  # fmt: skip
     undated = door.metric("revenue", scenarios={"A": "actual"}, period="(undated)")
     assert figures(undated)[()] == -7
+
+
+LARGE = """
+insert into FINANCE_LINES select date '2021-03-01' + cast(i % 28 as integer), 'A' || cast(i % 5 as varchar),
+i % 700, 'actual', i % 100, null, 1 from generate_series(0, 5999) as numbers(i)
+"""
+
+
+def test_a_survey_chooses_the_rollups_that_a_load_of_the_rows_would(
+    unattached: AttachedBooks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (rollups, survey, writer):
+        monkeypatch.setattr(module, "LEAST_ROWS", 5_000)
+    chosen_by_data = DOMAIN.replace("rollups: [[account]]\n", "")
+    unattached.run(f"create table FINANCE_LINES ({COLUMNS})")
+    unattached.run(INSERT)
+    unattached.run(LARGE)
+    unattached.write(chosen_by_data)
+    assert unattached.survey() == 6_004
+    rows = [f"2021-03-{1 + i % 28:02}  actual A{i % 5} {i % 700} {i % 100}" for i in range(6_000)]
+    loaded = write_instance(
+        tmp_path / "loaded",
+        facts={"gl": "\n".join(["date scenario account centre amount", *rows])},
+        domains={"gl": chosen_by_data.replace(", memo", "")},
+        dimensions="account: {kind: leaf}\ncentre: {kind: leaf}",
+    )
+    load_feeds(loaded, tmp_path / "other")
+
+    def kept(state: Path) -> dict[str, set[tuple[str, ...]]]:
+        parts = pin_current(state / "store").manifest.facts["gl"]
+        return {part.bucket: {rollup.dimensions for rollup in part.rollups} for part in parts if part.rollups}
+
+    assert kept(tmp_path / "state") == kept(tmp_path / "other") != {}
+    monkeypatch.setattr(AttachedFacts, "_text", None)  # which reads no row
+    march = {"scenarios": {"A": "actual"}, "period": "2021-03"}
+    by_account = figures(unattached.door().metric("revenue", dimensions=["account"], **march), "account")
+    assert by_account == {**{f"A{at}": sum(range(at, 100, 5)) * 60 for at in range(5)}, None: 297_000}
 
 
 def test_a_report_sees_one_state_of_a_table_that_changes_meanwhile(attached: AttachedBooks) -> None:
