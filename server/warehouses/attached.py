@@ -194,8 +194,7 @@ class AttachedRows:
 
     def part(self, dialect: SqlDialect) -> str:
         """Return the month of a row, counted from the year 0."""
-        day = self.day(dialect)
-        month = f"extract(year from {day}) * 12 + extract(month from {day})"
+        month = dialect.month_number.format(self.day(dialect))
         return dialect.whole.format(f"coalesce({month}, {UNDATED_MONTH})")
 
     def day(self, dialect: SqlDialect) -> str:
@@ -235,9 +234,8 @@ class AttachedRows:
         """Return what tells whether some rows have changed: the latest change, else the sum of a hash of each row."""
         if self.table.change is not None:
             return f"max({dialect.name_of(CHANGE)})"
-        of_day = f"extract(day from {dialect.name_of(DATE)})"
-        rest = (dialect.name_of(plain_name(column.key)) for column in self.table.columns[1:])
-        return dialect.digest.format(", ".join(map(dialect.hashed.format, (dialect.name_of(PART), of_day, *rest))))
+        columns = (dialect.name_of(plain_name(column.key)) for column in self.table.columns)
+        return dialect.digest.format(", ".join(map(dialect.hashed.format, columns)))
 
     def _of_scenario(self, dialect: SqlDialect) -> Iterator[str]:
         if self.scenario is not None and self.table.scenario.constant is None:

@@ -65,6 +65,7 @@ class SqlDialect:
     as_text: str = "cast({} as varchar)"  # of a sum past 63 bits, which Arrow has no integer for
     count: str = "count(*)"  # of rows, to be summed
     month: str = "date_trunc('month', {})"
+    month_number: str = "extract(year from {0}) * 12 + extract(month from {0})"  # of a day, from the year 0
     schema: str = "current_schema()"  # of a table that is named without one
     parameter: str = "?"  # `{}` is its number, from 1
     listed: ListedRows  # columns of integers under some names as a table: bound, or kept as a set table
@@ -228,7 +229,8 @@ POSTGRESQL = SqlDialect(
     parameter="${}",
     listed=bound_in_postgresql,
     string='cast({} as text) collate "C"',
-    digest="sum(cast(hashtextextended(cast(row({}) as text), 0) as numeric))",
+    month_number="date_part('year', {0}) * 12 + date_part('month', {0})",  # extract computes numerics
+    digest="sum(hash_record_extended(row({}), 0))",  # in 128 bits
     begin="begin isolation level repeatable read read only",
     columns="select cast(n.nspname as text), cast(c.relname as text), cast(a.attname as text), "
     "format_type(a.atttypid, a.atttypmod) from pg_attribute as a join pg_class as c on c.oid = a.attrelid "

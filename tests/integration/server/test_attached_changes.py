@@ -68,6 +68,21 @@ def test_a_report_reads_one_state_though_the_table_changes_after_each_of_its_sta
         door.metric("revenue", **BOTH)
 
 
+def test_values_that_change_places_in_a_row_are_a_change(attached: AttachedBooks) -> None:
+    attached.run("alter table FINANCE_LINES alter column MEMO type varchar(20)")
+    attached.survey()
+    door = attached.door()
+    for change in (
+        "update FINANCE_LINES set MEMO = KONTO, KONTO = MEMO where KST = 2",
+        "update FINANCE_LINES set MEMO = null, KONTO = null where KST = 2",
+    ):
+        attached.run(change)
+        with pytest.raises(Unavailable, match=r"has changed since it was surveyed at .* \(actual 2021-02\)"):
+            actual(door)
+    attached.run("update FINANCE_LINES set MEMO = 'it''s', KONTO = 'B' where KST = 2")
+    assert actual(door) == Decimal("47.25")
+
+
 def test_a_column_that_is_dropped_after_the_survey_leads_to_the_feed_which_names_it(attached: AttachedBooks) -> None:
     attached.survey()
     door = attached.door()
