@@ -95,12 +95,20 @@ class AttachedFacts(WarehouseFacts):
             by_scenario.setdefault(part.scenario, {})[part.bucket] = part
         proofs = [(self._tokens([*parts.values()]), parts) for parts in by_scenario.values()]
 
-        def work(read: Read) -> list[pa.Table | None]:
+        def proven(read: Read) -> list[pa.Table | None]:
             self._prove(read, proofs)
             found = [read(plan.statement) if plan.statement else None for plan in plans]
             if not self._warehouse.dialect.begin:
                 self._prove(read, proofs)
             return found
+
+        def work(read: Read) -> list[pa.Table | None]:
+            try:
+                return proven(read)
+            except Unavailable:
+                if self._warehouse.dialect.begin:
+                    raise
+                return proven(read)  # without transactions it may have been seen while somebody wrote the same rows
 
         if not proofs:
             return [None for _ in plans]

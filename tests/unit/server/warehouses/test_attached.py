@@ -1,6 +1,6 @@
 """Attached tables: odd ids, engines without transactions, and what the files of an instance refuse or say no longer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -45,14 +45,14 @@ class LaterWarehouse(DuckDbWarehouse):
     """DuckDB without transactions; somebody changes the table after so many statements."""
 
     dialect = replace(DUCKDB, begin="")
-    changes_after: int | None = None
+    changes: Mapping[int, str]  # statements of somebody else, after so many of the reader
     asked: list[str]
 
     def _run(self, session: Any, statement: SqlStatement, watch: Stop) -> pa.Table:
         found = super()._run(session, statement, watch)
         self.asked.append(statement.text)
-        if len(self.asked) == self.changes_after:
-            session.execute("update lines set amount = amount + 1")
+        if len(self.asked) in self.changes:
+            session.execute(self.changes[len(self.asked)])
         return found
 
 
@@ -129,12 +129,16 @@ def test_an_engine_without_transactions_proves_the_rows_before_and_after(
     later = LaterWarehouse(str(tmp_path / "dwh.duckdb"), writes=True)
     monkeypatch.setattr(opening, "open_source", lambda *_: later)
     with closing(later):
-        later.asked = []
+        later.asked, later.changes = [], {}
         books = door(instance, tmp_path / "state")
         assert figures(books.metric("revenue", **ASKED))[()] == 10
         proof, rows, again = later.asked
         assert proof == again != rows
-        later.asked, later.changes_after = [], 2  # after the rows, before the second proof
+        changed, as_before = "update lines set amount = amount + 1", "update lines set amount = amount - 1"
+        later.asked, later.changes = [], {2: changed, 3: as_before}  # before the second proof, and after it
+        assert figures(books.metric("revenue", **ASKED))[()] == 10
+        assert later.asked == [proof, rows, proof] * 2
+        later.asked, later.changes = [], {2: changed}
         with pytest.raises(
             Unavailable, match=r"main\.lines has changed since it was surveyed at .* \(actual 2021-01\)"
         ):

@@ -3,7 +3,11 @@
 `make test-deep PARTS=warehouses` asks Sail.
 """
 
+import sys
+from contextlib import closing
+from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -12,12 +16,14 @@ from sqlglot import exp
 
 from engine.model.calendar.periods import Span
 from engine.model.fact_store import Aggregate
+from engine.model.feeds import FeedSource, SourceKind
 from engine.model.scope import EVERYTHING, Cell, CodeSet
 from server.warehouses.attached import SCENARIO, AttachedColumn, AttachedRows, AttachedTable, month_of
 from server.warehouses.dialects import SPARK, Bindings, ColumnKind, LakeVersion, NotWritable
+from server.warehouses.opening import WarehouseUnnamed, open_source
 from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
 from server.warehouses.survey import SurveyText, words_of_type
-from server.warehouses.warehouse import SqlStatement
+from server.warehouses.warehouse import SqlStatement, StatementRefused, WarehouseDown
 from tests.support.statements import hold_to_lock
 
 FOLDER = "s3://bucket/the`lake/lines"
@@ -105,3 +111,18 @@ def test_types_of_arrow_are_said_as_sql_says_them() -> None:
         "integer",
         "varchar",
     ]
+
+
+def test_a_source_that_cannot_be_opened_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = FeedSource(key="lake", kind=SourceKind.FLIGHTSQL, path=None, environment="LAKE_URL")
+    known = {"LAKE_URL": "grpc://127.0.0.1:1"}
+    with pytest.raises(WarehouseUnnamed, match="source lake needs the environment variable LAKE_URL"):
+        open_source(source, tmp_path, {})
+    with pytest.raises(StatementRefused, match="source lake has options_env; a source of attached tables has uri_env"):
+        open_source(replace(source, has_options=True), tmp_path, known)
+    with closing(open_source(source, tmp_path, known)) as reader, pytest.raises(WarehouseDown) as down:
+        reader.ping()
+    assert str(down.value).startswith("Flight SQL of source lake cannot be reached; see that it runs")
+    monkeypatch.setitem(sys.modules, "adbc_driver_flightsql.dbapi", None)
+    with pytest.raises(StatementRefused, match=r"is not installed: pip install 'tieout\[flightsql\]'"):
+        open_source(source, tmp_path, known)
