@@ -243,6 +243,11 @@ ATTACHABLE = tuple(engine for engine in LAKES if "flightsql" in DEEP) if DEEP el
 ATTACHED: list[AttachedStores] = []  # those of this process, opened by the fixture `attached_stores`
 
 
+def attached_facts(engine: str) -> Callable[[Path, Manifest, Mapping[str, Domain]], FactStore]:
+    """Return what puts the facts of a version into attached tables."""
+    return lambda root, manifest, domains: ATTACHED[0].facts(engine, MappedFiles(root), root, manifest, domains)
+
+
 def attached_versions(engine: str) -> Callable[[Path], ArrowVersions]:
     """Return what opens versions of the books whose rows are put into attached tables as they are opened."""
     return lambda root: ArrowVersions(

@@ -41,6 +41,7 @@ from tests.unit.engine.facts.test_store import (
     STORES,
     Fact,
     cells,
+    every_loaded_store,
     every_store,
     facts_of,
     load_of,
@@ -48,7 +49,7 @@ from tests.unit.engine.facts.test_store import (
     publish,
 )
 
-pytestmark = pytest.mark.usefixtures("stores_in_warehouses")
+pytestmark = pytest.mark.usefixtures("stores_in_warehouses", "attached_stores")
 HALVES = (*SPANS[:2], Span(date(2021, 2, 20), date(2021, 2, 28)), Span(date(2021, 3, 1), date(2021, 4, 9)))
 MONTHS = (1, 2, 2, 4)  # the numbers of their periods
 WINDOWS = ((0,), (0, 1), (1, 2), (0, 1, 2, 3), ())
@@ -222,7 +223,7 @@ def test_nothing_lies_inside_a_cell_of_nothing(tmp_path: Path, kind: str) -> Non
     assert not store.brought_by("gl", "actual", "load-gl-0", NOTHING)
 
 
-@every_store
+@every_loaded_store
 def test_sums_that_could_pass_128_bits_are_refused(tmp_path: Path, kind: str) -> None:
     publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of())
     manifest = pin_current(tmp_path).manifest

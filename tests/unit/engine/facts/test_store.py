@@ -36,6 +36,7 @@ from engine.model.fact_store import (
 from engine.model.feeds import LoadMode
 from engine.model.formulas import FigureKind
 from engine.model.scope import EVERYTHING, NOTHING, AmountRange, Cell, CodeSet, Conjunction
+from tests.support.attaching import ATTACHABLE, attached_facts
 from tests.support.warehousing import ENGINES, facts_in_engine
 
 AMOUNT = (Aggregate("amount"),)
@@ -64,12 +65,14 @@ def arrow_facts(root: Path, manifest: Manifest, domains: dict[str, Domain]) -> A
     return ArrowFacts(MappedFiles(root), manifest, domains)
 
 
-STORES: dict[str, Callable[[Path, Manifest, dict[str, Domain]], FactStore]] = {
+LOADED: dict[str, Callable[[Path, Manifest, dict[str, Domain]], FactStore]] = {
     "arrow": arrow_facts,
     **{engine: facts_in_engine(engine) for engine in ENGINES},
 }
+STORES = {**LOADED, **{f"attached in {engine}": attached_facts(engine) for engine in ATTACHABLE if engine != "duckdb"}}
 every_store = pytest.mark.parametrize("kind", STORES)
-pytestmark = pytest.mark.usefixtures("stores_in_warehouses")
+every_loaded_store = pytest.mark.parametrize("kind", LOADED)  # a scenario of several loads lies in no attached table
+pytestmark = pytest.mark.usefixtures("stores_in_warehouses", "attached_stores")
 Fact = tuple[str, date | None, str | None, str | None, int, str]
 
 
@@ -262,7 +265,7 @@ def test_minima_maxima_and_counts_are_those_of_plain_python(tmp_path: Path, kind
     }
 
 
-@every_store
+@every_loaded_store
 def test_a_limit_takes_the_first_rows_and_those_without_a_date_come_last(tmp_path: Path, kind: str) -> None:
     facts: list[Fact] = [
         ("actual", None, "A", "x", 6, ""),
@@ -281,7 +284,7 @@ def test_a_limit_takes_the_first_rows_and_those_without_a_date_come_last(tmp_pat
         assert rows.schema == store.rows(replace(asked, scenario="none"), EVERYTHING).collect().schema
 
 
-@every_store
+@every_loaded_store
 def test_ranks_order_the_members_of_rows(tmp_path: Path, kind: str) -> None:
     late: list[Fact] = [("actual", FIRST, "C", "x", 3, ""), ("actual", FIRST, None, "x", 0, "")]
     publish(tmp_path, late, load_of("one"))
@@ -296,7 +299,7 @@ def test_ranks_order_the_members_of_rows(tmp_path: Path, kind: str) -> None:
         assert rows["account"].to_list() == [codes["account"][member] for member in (None, "A", "B", "C")][:limit]
 
 
-@every_store
+@every_loaded_store
 def test_presence_names_leaves_without_a_member_and_the_loads_of_rows_that_are_seen(tmp_path: Path, kind: str) -> None:
     publish(tmp_path, [("actual", FIRST, "A", None, 1, "")], load_of("one"))
     publish(tmp_path, [("actual", FIRST, "B", "x", 1, "")], load_of("two", 1))
@@ -363,7 +366,7 @@ def test_sums_past_sixty_three_bits_are_exact(tmp_path: Path, kind: str) -> None
     assert store.sums(asked, EVERYTHING).collect()["amount"].to_list() == [5 * huge]
 
 
-@every_store
+@every_loaded_store
 def test_codes_outgrow_their_width_and_older_partitions_follow(tmp_path: Path, kind: str) -> None:
     publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of("old"))
     many: list[Fact] = [("actual", FIRST, f"K{at:04}", "x", 1, "") for at in range(400)]
@@ -438,7 +441,7 @@ def test_one_load_at_a_time(tmp_path: Path) -> None:
         pass
 
 
-@every_store
+@every_loaded_store
 def test_a_binding_replaces_what_it_brought_and_nothing_else(tmp_path: Path, kind: str) -> None:
     publish(tmp_path, [("actual", FIRST, "A", "x", 1, "")], load_of("one", 0))
     publish(tmp_path, [("actual", FIRST, "A", "x", 10, "")], load_of("two", 1))
