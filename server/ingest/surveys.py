@@ -24,7 +24,7 @@ from server.warehouses.attached import AttachedColumn, AttachedTable, attached_t
 from server.warehouses.dialects import ColumnKind
 from server.warehouses.lacks import ReaderMayWrite, refuse_table_writer
 from server.warehouses.opening import open_source
-from server.warehouses.survey import FoundIds, Read, SurveyText, TableColumns, faults_in, months_of, table_columns
+from server.warehouses.survey import FoundIds, Read, SurveyText, faults_in, months_of
 from server.warehouses.warehouse import Warehouse, WarehouseDown
 
 Found = TypeVar("Found")
@@ -38,7 +38,9 @@ WHOLE: Final = frozenset(
     | {"uinteger", "ubigint", "usmallint", "utinyint", "uhugeint"}
 )
 EXACT: Final = WHOLE | {"numeric", "decimal", "number"}
-DAYS: Final = frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "datetime"})
+DAYS: Final = frozenset(
+    {"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp_ntz", "datetime"}
+)
 TEXTS: Final = WHOLE | {"text", "character", "varchar", "char", "string", "bpchar", "uuid", "citext", "enum", "name"}
 ZONED: Final = "with time zone"
 TAKEN: Final[Mapping[ColumnKind, tuple[frozenset[str], str]]] = {
@@ -136,15 +138,16 @@ def readable_table(
 
     Raises ReaderMayWrite if the user of the source may change the table, and what `read` raises.
     """
-    table, columns = resolve(wanted, table_columns(read, warehouse.dialect, wanted.name))
-    refuse_table_writer(binding.source.kind, read, warehouse.dialect, table.name)
+    table, columns = resolve(wanted, warehouse.tables_named(read, wanted.name))
+    refuse_table_writer(warehouse, read, table.name)
     travels = binding.attach is not None and binding.attach.travels
     return replace(table, version=warehouse.version(read, table.name) if travels else None), columns
 
 
-def resolve(wanted: AttachedTable, found: TableColumns) -> tuple[AttachedTable, dict[str, str]]:
+def resolve(
+    wanted: AttachedTable, tables: Mapping[tuple[str, ...], Mapping[str, str]]
+) -> tuple[AttachedTable, dict[str, str]]:
     """Return the table and its columns under the names of the engine. Raises LoadFailed if one is missing or unfit."""
-    tables = found.by_table
     exact = {name: columns for name, columns in tables.items() if name[-len(wanted.name) :] == wanted.name}
     if len(exact or tables) != 1:
         listed = ", ".join(".".join(name) for name in tables)

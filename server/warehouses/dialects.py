@@ -70,6 +70,7 @@ class SqlDialect:
     parameter: str = "?"  # `{}` is its number, from 1
     listed: ListedRows  # columns of integers under some names as a table: bound, or kept as a set table
     exact: str = "cast({} as decimal(38, {}))"  # an amount, and its decimal places
+    row: str = "{}"  # the columns of a subselect that some columns are compared with
     string: str = "cast({} as varchar)"  # that sorts and compares by its bytes
     digest: str = ""  # the sum of a hash of each row, of some columns; empty: there is none
     hashed: str = "{0}"  # a column in such a hash
@@ -78,6 +79,7 @@ class SqlDialect:
     catalogue_schema: str = "table_schema"  # the schema in that statement
     version: str = ""  # asks for the version of a `{table}` as a text; empty: nobody can read it as it was
     at_version: str = ""  # `{table}` as it was at a `{version}`, under an `{alias}`
+    may_change: str = ""  # counts rights to change the table of a schema `{}` and a name `{}`; empty: nobody has any
     lake: str = ""  # the folder of the tables, where statements name them by their folder
 
     def name_of(self, *parts: str) -> str:
@@ -237,6 +239,8 @@ POSTGRESQL = SqlDialect(
     "join pg_namespace as n on n.oid = c.relnamespace where a.attnum > 0 and not a.attisdropped "
     "and {schema} and lower(c.relname) = {table} order by a.attnum",
     catalogue_schema="n.nspname",
+    may_change="select count(*) as tieout_found from pg_class as c join pg_namespace as n on n.oid = c.relnamespace "
+    "where n.nspname = {} and c.relname = {} and has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')",
 )
 CLICKHOUSE = SqlDialect(
     name="clickhouse",

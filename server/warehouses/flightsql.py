@@ -5,7 +5,7 @@ folder: it needs no catalogue, and a folder without a table, or a file that is m
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -188,7 +188,14 @@ class FlightSqlWarehouse(Warehouse):
                 "that the loader may write into it"
             ) from fault
 
-    # Versions of attached tables.
+    # Attached tables.
+
+    def tables_named(
+        self, read: Callable[[SqlStatement], pa.Table], name: Sequence[str]
+    ) -> Mapping[tuple[str, ...], Mapping[str, str]]:
+        """Return the columns and types of a table, letter by letter: the catalogue cannot be asked; see Warehouse."""
+        empty = read(SqlStatement(f"select * from {self.dialect.table_of(*name)} limit 0"))
+        return {tuple(name): {field.name: words_of_type(field.type) for field in empty.schema}}
 
     def version(self, read: Callable[[SqlStatement], pa.Table], name: Sequence[str]) -> str:
         """Return the latest version of a Delta table; see Warehouse."""
@@ -287,6 +294,16 @@ def call_options(timeout: float, user: str, password: str) -> dict[str, str]:
         "adbc.flight.sql.client_option.with_max_msg_size": str(MESSAGE),
         **({"adbc.flight.sql.authorization_header": f"Basic {login}"} if user else {}),
     }
+
+
+def words_of_type(type_: pa.DataType) -> str:
+    """Return a type of Arrow as SQL calls it."""
+    if pa.types.is_decimal(type_):
+        return f"decimal({type_.precision},{type_.scale})"
+    if pa.types.is_timestamp(type_):
+        return "timestamp" if type_.tz is None else "timestamp with time zone"
+    known = {pa.date32(): "date", pa.string(): "varchar", pa.large_string(): "varchar", pa.string_view(): "varchar"}
+    return "integer" if pa.types.is_integer(type_) else known.get(type_, str(type_))
 
 
 def schema_of(table: WarehouseTable) -> pa.Schema:

@@ -15,10 +15,8 @@ import polars as pl
 import pyarrow as pa
 
 from engine.model.errors import Unavailable
-from engine.model.feeds import SourceKind
 from engine.model.warehouses import FactsPlacement, PartTotals, WarehouseKind
 from server.base.interfaces import StoreDown
-from server.warehouses.dialects import SqlDialect
 from server.warehouses.flightsql import PROBE, FlightSqlWarehouse
 from server.warehouses.opening import open_warehouse
 from server.warehouses.parts import WarehouseParts
@@ -88,22 +86,9 @@ def refuse_writing_reader(placement: FactsPlacement) -> None:
         refuse_writer(placement.kind, reader)
 
 
-TABLE_WRITER: Final[Mapping[SourceKind, str]] = {  # DuckDB has no users: its file is opened for reading
-    SourceKind.POSTGRESQL: "select count(*) as tieout_found from pg_class as c join pg_namespace as n "
-    "on n.oid = c.relnamespace where n.nspname = {} and c.relname = {} "
-    "and has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')",
-}
-
-
-def refuse_table_writer(
-    kind: SourceKind, read: Callable[[SqlStatement], pa.Table], dialect: SqlDialect, name: tuple[str, ...]
-) -> None:
+def refuse_table_writer(warehouse: Warehouse, read: Callable[[SqlStatement], pa.Table], name: tuple[str, ...]) -> None:
     """Raise ReaderMayWrite if the user of a source may change an attached table, and what `read` raises."""
-    text = TABLE_WRITER.get(kind)
-    if text is None:
-        return
-    found = read(SqlStatement(text.format(*map(dialect.quote_text, name)))).column(0)[0].as_py()
-    if found:
+    if warehouse.may_change(read, name):
         raise ReaderMayWrite(
             f"its user is a user who may write {'.'.join(name)}: name one that has SELECT on the table and nothing else"
         )

@@ -18,11 +18,13 @@ from engine.model.warehouses import FactsPlacement, WarehouseKind
 from server.base.interfaces import StoreDown
 from server.warehouses.attached import AttachedTable, attached_table, lost_table
 from server.warehouses.attached_facts import AttachedFacts, RoutedFacts
+from server.warehouses.bigquery import BigQueryWarehouse
 from server.warehouses.clickhouse import ClickHouseWarehouse
 from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.facts import facts_in
 from server.warehouses.flightsql import FlightSqlWarehouse
 from server.warehouses.postgresql import PostgresWarehouse, WatchedConnection
+from server.warehouses.snowflake import SnowflakeWarehouse
 from server.warehouses.warehouse import StatementRefused, Warehouse
 
 ADAPTERS: Final[Mapping[WarehouseKind, Callable[..., Warehouse]]] = {
@@ -81,9 +83,11 @@ def versions_in(warehouse: Warehouse | None, sources: "AttachedSources") -> Call
 
 
 SOURCES: Final[Mapping[SourceKind, Callable[..., Warehouse]]] = {
+    SourceKind.BIGQUERY: BigQueryWarehouse,
     SourceKind.DUCKDB: DuckDbWarehouse,
     SourceKind.FLIGHTSQL: partial(FlightSqlWarehouse, attaches=True),
     SourceKind.POSTGRESQL: PostgresWarehouse,
+    SourceKind.SNOWFLAKE: SnowflakeWarehouse,
 }
 READING = 60.0  # seconds that a statement of a report about an attached table may take
 FEWER: Final = "ask about fewer months"  # where one takes longer
@@ -104,7 +108,7 @@ def open_source(
     address = environment.get(source.environment, "").strip() if source.environment else str(folder / str(source.path))
     if not address:
         raise WarehouseUnnamed(f"source {source.key} needs the environment variable {source.environment}")
-    if source.has_options:
+    if source.has_options and source.kind is SourceKind.FLIGHTSQL:
         raise StatementRefused(f"source {source.key} has options_env; a source of attached tables has uri_env")
     try:
         warehouse = SOURCES[source.kind](address, seconds)

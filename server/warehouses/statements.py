@@ -111,7 +111,8 @@ class StatementText:
             if leaves.width and leaves.height:
                 listed = self._listed([self._table.values(key, leaves[key]) for key in leaves.columns], names)
                 named = ", ".join(map(self.column, leaves.columns))
-                tests.append(f"({named}) in (select {', '.join(names)} from {listed} as tieout_leaves)")
+                row = self._dialect.row.format(", ".join(names)) if leaves.width > 1 else names[0]
+                tests.append(f"({named}) in (select {row} from {listed} as tieout_leaves)")
             else:
                 tests.append("1 = 1" if leaves.height else "1 = 0")
         order, joins = [f"{self._dialect.month.format(self.column(DATE))} asc nulls last"], ""

@@ -54,42 +54,6 @@ class ColumnFault:
         return self.counted if self.amount is None else f"{self.counted}, amount {self.amount.normalize():,f}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableColumns:
-    """The tables of some name that a user sees: the columns of each and their types."""
-
-    by_table: Mapping[tuple[str, ...], Mapping[str, str]]
-
-
-def table_columns(read: Read, dialect: SqlDialect, name: Sequence[str]) -> TableColumns:
-    """Return the tables of a name, which may leave out its schema, whatever the case of its letters.
-
-    An engine whose catalogue cannot be asked knows the one that is written letter by letter.
-    """
-    if not dialect.columns:
-        empty = read(SqlStatement(f"select * from {dialect.table_of(*name)} limit 0"))
-        return TableColumns(by_table={tuple(name): {field.name: words_of_type(field.type) for field in empty.schema}})
-    *schema, table = (part.lower() for part in name)
-    column = dialect.catalogue_schema
-    of_schema = f"lower({column}) = {dialect.quote_text(schema[-1])}" if schema else f"{column} = {dialect.schema}"
-    found: dict[tuple[str, ...], dict[str, str]] = {}
-    text = dialect.columns.format(schema=of_schema, table=dialect.quote_text(table))
-    rows = zip(*(each.to_pylist() for each in read(SqlStatement(text)).columns), strict=True)
-    for of_schema, of_table, column, type_ in rows:
-        found.setdefault((of_schema, of_table), {})[column] = type_
-    return TableColumns(by_table=found)
-
-
-def words_of_type(type_: pa.DataType) -> str:
-    """Return a type of Arrow as SQL calls it."""
-    if pa.types.is_decimal(type_):
-        return f"decimal({type_.precision},{type_.scale})"
-    if pa.types.is_timestamp(type_):
-        return "timestamp" if type_.tz is None else "timestamp with time zone"
-    known = {pa.date32(): "date", pa.string(): "varchar", pa.large_string(): "varchar", pa.string_view(): "varchar"}
-    return "integer" if pa.types.is_integer(type_) else known.get(type_, str(type_))
-
-
 class SurveyText:
     """The statements of a survey."""
 
@@ -109,8 +73,8 @@ class SurveyText:
         for measure in self._measures:
             held = rows.amount(measure, dialect, exact=False)
             exact = rows.amount(measure, dialect)
-            limit = Decimal(INT64_LIMIT - 1).scaleb(-measure.places)
-            large = f"abs({exact}) > {limit}"
+            limit = f"{Decimal(INT64_LIMIT - 1).scaleb(-measure.places):f}"
+            large = f"abs({exact}) > {dialect.exact.format(dialect.quote_text(limit), measure.places)}"
             columns += [
                 counted(f"{held} is null"),
                 *(part for test in (f"{held} <> {exact}", large) for part in (counted(test), self._summed(held, test))),

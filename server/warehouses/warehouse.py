@@ -151,6 +151,29 @@ class Warehouse(ABC):
         """Tell whether what was read at a version is surely of the table surveyed. Raises what `read` raises."""
         return True
 
+    def tables_named(
+        self, read: Callable[[SqlStatement], pa.Table], name: Sequence[str]
+    ) -> Mapping[tuple[str, ...], Mapping[str, str]]:
+        """Return the tables of a name that the user sees, each with the types of its columns.
+
+        The name may leave out its schema, and the case of its letters does not matter. Raises what `read` raises.
+        """
+        dialect = self.dialect
+        *schema, table = (part.lower() for part in name)
+        column = dialect.catalogue_schema
+        of_schema = f"lower({column}) = {dialect.quote_text(schema[-1])}" if schema else f"{column} = {dialect.schema}"
+        text = dialect.columns.format(schema=of_schema, table=dialect.quote_text(table))
+        found: dict[tuple[str, ...], dict[str, str]] = {}
+        rows = zip(*(each.to_pylist() for each in read(SqlStatement(text)).columns), strict=True)
+        for of_schema, of_table, column, type_ in rows:
+            found.setdefault((of_schema, of_table), {})[column] = type_
+        return found
+
+    def may_change(self, read: Callable[[SqlStatement], pa.Table], name: Sequence[str]) -> bool:
+        """Tell whether the user may change a table of somebody else. Raises what `read` raises."""
+        text = self.dialect.may_change
+        return bool(text and read(SqlStatement(text.format(*map(self.dialect.quote_text, name)))).column(0)[0].as_py())
+
     def _test_if_due(self) -> None:
         if self._breaker.is_due:
             test = Thread(target=self._test, name=f"test of {self.engine}", daemon=True)

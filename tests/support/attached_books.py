@@ -19,6 +19,7 @@ from engine.model.feeds import LoadStatus
 from server.ingest.load import BindingFailed
 from server.warehouses.opening import AttachedSources, versions_in
 from tests.support.books import load_feeds
+from tests.support.clouds import CLOUDS, cloud
 from tests.support.postgres import schema_of
 from tests.support.sail import SailServer
 from tests.support.small import write_instance
@@ -60,6 +61,7 @@ class AttachedBooks:
     run: Callable[[str], None]  # a statement, as the owner of the table
     source: Mapping[str, str]
     table: str = "FINANCE_LINES"
+    pin: Any = None  # where it is not what the feed would have
     binding: dict[str, Any] = field(default_factory=dict)
     opened: ExitStack = field(default_factory=ExitStack)
 
@@ -71,6 +73,7 @@ class AttachedBooks:
             "attach": self.table,
             "map": MAPPED,
             "unknown_members": "extend",
+            **({"pin": self.pin} if self.pin else {}),
             **binding,
         }
         write_instance(
@@ -156,13 +159,26 @@ def in_lake(folder: Path, server: SailServer, patch: pytest.MonkeyPatch) -> Iter
         yield AttachedBooks(folder, run, {"kind": "flightsql", "uri_env": "DWH_URL"}, table=str(lines))
 
 
-@pytest.fixture(params=["duckdb", "postgresql"])
+@contextmanager
+def in_cloud(folder: Path, kind: str, patch: pytest.MonkeyPatch) -> Iterator[AttachedBooks]:
+    """Yield a table in a stand-in for a service, whose rows are proven as those of other engines."""
+    with cloud(kind) as known:
+        for name, value in known.environment.items():
+            patch.setenv(name, value)
+        yield AttachedBooks(folder, known.tables.run, known.source, pin="rows")
+
+
+@pytest.fixture(params=CLOUDS or ["duckdb", "postgresql"])
 def unattached(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[AttachedBooks]:
     """A warehouse without a table."""
-    uri = "" if request.param == "duckdb" else request.getfixturevalue("embedded_server")
-    opened = in_postgresql(tmp_path, uri, monkeypatch) if uri else in_duckdb(tmp_path)
+    if request.param == "postgresql":
+        opened = in_postgresql(tmp_path, request.getfixturevalue("embedded_server"), monkeypatch)
+    elif request.param == "duckdb":
+        opened = in_duckdb(tmp_path)
+    else:
+        opened = in_cloud(tmp_path, request.param, monkeypatch)
     with opened as books, books.opened:
         yield books
 

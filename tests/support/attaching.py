@@ -4,6 +4,7 @@ Each load of a domain becomes a table, which the real survey looks at. So books 
 again of tables that nobody prepared.
 """
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -23,17 +24,20 @@ from engine.facts.manifest import Load, Manifest, Partition, Rollup, TouchedPart
 from engine.facts.surveys import SurveyedMonth, coded_sums, surveyed_partition
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactStore
+from engine.model.feeds import SourceKind
 from engine.model.scope import Cell
 from server.warehouses.attached import SCENARIO, AttachedColumn, AttachedTable, month_of
 from server.warehouses.attached_facts import AttachedFacts, RoutedFacts
 from server.warehouses.dialects import ColumnKind
 from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.flightsql import FlightSqlWarehouse
+from server.warehouses.opening import SOURCES
 from server.warehouses.postgresql import PostgresWarehouse
 from server.warehouses.statements import StatementText
 from server.warehouses.survey import SurveyText, months_of
 from server.warehouses.tables import declared_kinds
 from server.warehouses.warehouse import Warehouse
+from tests.support.clouds import CLOUDS, SCHEMA, Cloud, cloud
 from tests.support.postgres import schema_of
 from tests.support.sail import shared_sail
 from tests.support.statements import LockedText
@@ -85,6 +89,11 @@ class AttachedStores:
                 self._folder = f"{server.folder}/attached/"
                 self._owners[engine] = into_lake
                 reader = FlightSqlWarehouse(server.url().partition("?")[0], timeout=PATIENCE, attaches=True)
+            elif engine in CLOUDS:
+                service = self._opened.enter_context(cloud(engine))
+                self._owners[engine] = lambda table, types, rows: into_cloud(service, table, types, rows)
+                os.environ.update(service.environment)  # of this process of tests, as long as it runs
+                reader = SOURCES[SourceKind(engine)](service.address)
             else:
                 uri = self._opened.enter_context(schema_of(self._uri))
                 known = self._opened.enter_context(closing(psycopg.connect(uri, autocommit=True)))
@@ -125,13 +134,14 @@ class AttachedStores:
         ids = {dimension: [None, *frame["id"][1:]] for dimension, frame in coded.items()}
         rows = pl.concat((written_rows(root, part, ids) for part in parts), how="diagonal")
         name = token_hex(6)
-        table = table_of(domain, load, f"{self._folder}Lines_{name}" if engine in LAKES else f"Lines {name}")
+        named = (f"{self._folder}Lines_{name}",) if engine in LAKES else (f"Lines {name}",)
+        table = table_of(domain, load, *((SCHEMA, f"Lines_{name}") if engine in CLOUDS else named))
         types = {column.sources[0]: type_of(column) for column in (table.scenario, *table.columns)}
         known = {column.sources[0]: column.key for column in (table.scenario, *table.columns)}
         lacking = [pl.lit(None).alias(of) for of in known.values() if of not in rows.columns]
         shown = rows.with_columns(lacking).select(pl.col(of).alias(name) for name, of in known.items())
         self._owners[engine](table.name[-1], types, shown.sample(fraction=1, shuffle=True, seed=1))
-        if engine == TRAVELLING:
+        if engine in (TRAVELLING, *CLOUDS):
             table = replace(table, version=warehouse.version(warehouse.read, table.name))
         text = SurveyText(table, warehouse.dialect, list(domain.dimensions))
         months = warehouse.together(lambda read: list(months_of(read, text, table, domain)))
@@ -160,7 +170,7 @@ def written_rows(root: Path, part: Partition, ids: Mapping[str, Sequence[str | N
     return rows.with_columns(*held, pl.lit(part.scenario).alias(SCENARIO))
 
 
-def table_of(domain: Domain, load: Load, name: str) -> AttachedTable:
+def table_of(domain: Domain, load: Load, *name: str) -> AttachedTable:
     """Return a table whose columns have other names than the facts."""
     places = {key: measure.places for key, measure in domain.measures.items()}
     columns = (
@@ -171,7 +181,7 @@ def table_of(domain: Domain, load: Load, name: str) -> AttachedTable:
     return AttachedTable(
         binding=load.binding,
         domain=domain.key,
-        name=(name,),
+        name=name,
         scenario=scenario,
         columns=tuple(columns),
         blank="reject",
@@ -239,7 +249,14 @@ def lake_type(type_: str) -> pa.DataType:
     return pa.date32() if type_ == "date" else pa.string()
 
 
-ATTACHABLE = tuple(engine for engine in LAKES if "flightsql" in DEEP) if DEEP else ("duckdb", "postgresql")
+def into_cloud(service: Cloud, table: str, types: Mapping[str, str], rows: pl.DataFrame) -> None:
+    """Put rows into a new table of a service."""
+    with service.tables.changing() as owner:
+        into_duckdb(owner, table, types, rows)
+
+
+LOCAL = CLOUDS or ("duckdb", "postgresql")
+ATTACHABLE = tuple(engine for engine in LAKES if "flightsql" in DEEP) if DEEP else LOCAL
 ATTACHED: list[AttachedStores] = []  # those of this process, opened by the fixture `attached_stores`
 
 

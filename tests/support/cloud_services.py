@@ -4,14 +4,39 @@ import gzip
 import json
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
-TEXT = {"logicalType": "TEXT", "precision": "0", "scale": "0", "charLength": "100", "byteLength": "400"}
+from tests.support.cloud_tables import CloudRefusal, CloudTables
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """How Snowflake sends the columns of a type."""
+
+    arrow: pa.DataType
+    metadata: dict[str, str]
+    row_type: dict[str, Any]
+
+
+KINDS = {
+    "text": ColumnType(
+        pa.string(),
+        {"logicalType": "TEXT", "precision": "0", "scale": "0", "charLength": "100", "byteLength": "400"},
+        {"type": "text", "length": 100},
+    ),
+    "fixed": ColumnType(
+        pa.int64(),
+        {"logicalType": "FIXED", "precision": "38", "scale": "0"},
+        {"type": "fixed", "precision": 38, "scale": 0},
+    ),
+    "date": ColumnType(pa.date32(), {"logicalType": "DATE", "precision": "0", "scale": "0"}, {"type": "date"}),
+}
 SELECT = 4096  # the type of a statement that has rows
 Server = TypeVar("Server", bound=ThreadingHTTPServer)
 
@@ -49,22 +74,68 @@ class SnowflakeServer(ThreadingHTTPServer):
 
     def result(self, statement: str) -> dict[str, Any]:
         """Return the rows of a select, or the one row that any other statement has."""
-        is_select = "select" in statement.casefold()
-        rows = self.rows if is_select else [{"status": "done"}]
-        schema = pa.schema([pa.field(name, pa.string(), metadata=TEXT) for name in rows[0]])
+        rows = self.rows if "select" in statement.casefold() else [{"status": "done"}]
+        return self.result_of(pa.table({name: [row[name] for row in rows] for name in rows[0]}))
+
+    def result_of(self, rows: pa.Table) -> dict[str, Any]:
+        """Return rows as the service sends them."""
+        typed = [KINDS[kind_of(field.type)] for field in rows.schema]
+        fields = [
+            pa.field(field.name, kind.arrow, metadata=kind.metadata)
+            for field, kind in zip(rows.schema, typed, strict=True)
+        ]
+        schema = pa.schema(fields)
+        columns = [column.cast(field.type) for column, field in zip(rows.columns, fields, strict=True)]
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, schema) as writer:
-            writer.write_table(pa.table([[row[name] for row in rows] for name in rows[0]], schema=schema))
-        types = [{"name": name, "type": "text", "length": 100, "nullable": True} for name in rows[0]]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+        types = [
+            {"name": field.name, "nullable": True, **kind.row_type}
+            for field, kind in zip(rows.schema, typed, strict=True)
+        ]
         return {
             "rowtype": types,
             "rowsetBase64": b64encode(sink.getvalue().to_pybytes()).decode(),
-            "total": len(rows),
-            "returned": len(rows),
+            "total": rows.num_rows,
+            "returned": rows.num_rows,
             "queryId": str(len(self.statements)),
             "statementTypeId": SELECT,
             "queryResultFormat": "arrow",
         }
+
+
+class TableServer(SnowflakeServer):
+    """Answers statements with what tables have, as Snowflake types it."""
+
+    def __init__(self, tables: CloudTables, password: str) -> None:
+        super().__init__([], password)
+        self.tables = tables
+        self.aborted: list[str] = []
+        self.held = Event()  # while it is set, statements that name a table wait for their end
+        self.released = Event()
+
+    def answer(self, path: str, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request, or what is refused."""
+        if "abort-request" in path:
+            self.aborted.append(str(asked.get("requestId")))
+            self.released.set()
+            return {"success": True, "data": None}
+        try:
+            return super().answer(path, asked)
+        except CloudRefusal as refusal:
+            data = {"errorCode": refusal.code, "sqlState": "02000", "queryId": str(len(self.statements))}
+            return {"success": False, "code": refusal.code, "message": str(refusal), "data": data}
+
+    def result(self, statement: str) -> dict[str, Any]:
+        """Return the rows of a select, or the one row that any other statement has."""
+        if not statement.startswith("select"):
+            return self.result_of(pa.table({"status": ["done"]}))
+        if self.held.is_set() and "tieout_base" in statement:
+            self.released.wait(60)
+            raise CloudRefusal("000604", "SQL execution canceled")
+        bound = self.statements[-1].get("bindings") or {}
+        values = [bound[str(place)]["value"] for place in range(1, len(bound) + 1)]
+        return self.result_of(self.tables.ask(statement, "snowflake", values))
 
 
 class SnowflakeHandler(BaseHTTPRequestHandler):
@@ -82,7 +153,8 @@ class SnowflakeHandler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()
-        self.wfile.write(said)
+        with suppress(BrokenPipeError, ConnectionResetError):  # of a caller who waits no longer
+            self.wfile.write(said)
 
     def log_message(self, *_: object) -> None:
         """Write nothing."""
@@ -123,6 +195,16 @@ def served(server: Server) -> Iterator[Server]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def kind_of(type_: pa.DataType) -> str:
+    """Return what Snowflake calls a type."""
+    return "date" if pa.types.is_date(type_) else "fixed" if pa.types.is_integer(type_) else "text"
+
+
+def snowflake_tables(tables: CloudTables, password: str) -> AbstractContextManager[TableServer]:
+    """Hand out a stand-in for Snowflake that has tables."""
+    return served(TableServer(tables, password))
 
 
 def snowflake(rows: list[dict[str, str]], password: str) -> AbstractContextManager[SnowflakeServer]:

@@ -4,9 +4,11 @@ Each statement that a test sends is parsed by sqlglot. What its tests admit is c
 around every code that the cell names, and compared with the cell itself.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from types import MappingProxyType
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -82,7 +84,8 @@ def names_only(test: exp.Expression, leaf: Mapping[str, int]) -> bool:
     if isinstance(test, exp.In) and isinstance(test.this, exp.Tuple):
         return False
     names = {column.name for column in test.find_all(exp.Column)}
-    return all(name in leaf or name.startswith("tieout_") or name.isdigit() for name in names)  # 0: of a list
+    names -= {known for known in names if known.isdigit() or known == "value"}  # of a list
+    return all(name in leaf or name.startswith("tieout_") for name in names)
 
 
 def leaves_around(within: Cell) -> Iterator[Mapping[str, int]]:
@@ -114,13 +117,20 @@ def codes_in(test: exp.Expression, made: SqlStatement, ids: Mapping[str, Sequenc
     """Return the integers, or codes, that `column in (…)` lists, binds, or reads from a table beside the statement."""
     found = test.unnest()
     assert isinstance(found, exp.In), test.sql()
-    places = (int(str(known.this)) for known in found.find_all(exp.Parameter, exp.Placeholder))
+    places = (int(str(known.name).removeprefix("p")) for known in found.find_all(exp.Parameter, exp.Placeholder))
     of_column = {id_: code for code, id_ in enumerate(ids.get(found.this.name, ()))}
-    bound = frozenset(of_column.get(value, value) for place in places for value in made.parameters[place - 1])
+    lists = [made.parameters[place - 1] for place in places]
+    values = (value for listed in lists for value in (first_column(listed) if isinstance(listed, str) else listed))
+    bound = frozenset(of_column.get(value, value) for value in values)
     beside = frozenset(code for table in found.find_all(exp.Table) for code in made.sets.get(table.name, [[]])[0])
     listed = frozenset(of_column[known.name] if of_column else number(known) for known in found.expressions)
     written = (of_column[id_] for id_ in written_ids(found)) if of_column else written_codes(found)
     return bound | beside | listed | frozenset(written)
+
+
+def first_column(listed: str) -> list[Any]:
+    """Return the first of each of the rows that a text of JSON lists."""
+    return [first for first, *_ in json.loads(listed)]
 
 
 def written_codes(found: exp.In) -> Iterator[int]:

@@ -13,8 +13,8 @@ from engine.model.catalogue import Domain
 from engine.model.extract_formats import DebitCreditSide, ExtractFormat
 from engine.model.feeds import Attachment, SourceKind
 
-KINDS: Final = (SourceKind.POSTGRESQL, SourceKind.DUCKDB, SourceKind.FLIGHTSQL)
-TRAVELLING: Final = (SourceKind.FLIGHTSQL,)  # whose tables can be read as they were
+TRAVELLING: Final = (SourceKind.SNOWFLAKE, SourceKind.BIGQUERY, SourceKind.FLIGHTSQL)  # read as they were
+KINDS: Final = (SourceKind.POSTGRESQL, SourceKind.DUCKDB, *TRAVELLING)
 TAKEN: Final = frozenset(
     {"source", "target", "attach", "pin", "scenario", "map", "amount", "constant", "numbers"}
     | {"schedule", "timezone", "allow_empty", "unknown_members"}

@@ -20,9 +20,10 @@ from engine.model.feeds import FeedSource, SourceKind
 from engine.model.scope import EVERYTHING, Cell, CodeSet
 from server.warehouses.attached import SCENARIO, AttachedColumn, AttachedRows, AttachedTable, month_of
 from server.warehouses.dialects import SPARK, Bindings, ColumnKind, LakeVersion, NotWritable
+from server.warehouses.flightsql import words_of_type
 from server.warehouses.opening import WarehouseUnnamed, open_source
 from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
-from server.warehouses.survey import SurveyText, words_of_type
+from server.warehouses.survey import SurveyText
 from server.warehouses.warehouse import SqlStatement, StatementRefused, WarehouseDown
 from tests.support.statements import hold_to_lock
 

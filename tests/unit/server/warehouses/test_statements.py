@@ -7,7 +7,9 @@ import pytest
 from engine.model.calendar.periods import Span
 from engine.model.fact_store import Aggregate
 from engine.model.scope import EVERYTHING, NOTHING, AmountRange, Cell, CodeSet, Conjunction
+from server.warehouses.bigquery import BIGQUERY
 from server.warehouses.dialects import CLICKHOUSE, DUCKDB, POSTGRESQL, SqlDialect
+from server.warehouses.snowflake import SNOWFLAKE
 from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
 from server.warehouses.warehouse import SqlStatement
 from tests.support.statements import hold_to_lock
@@ -19,7 +21,9 @@ RANGE = Conjunction.of(
     {"account": CodeSet(frozenset({3}), complement=True)}, [AmountRange("amount", -5, 7, complement=True)]
 )
 CELLS = (SOME, NOTHING, Cell.where("account", ~CodeSet(frozenset({1, 2}))), Cell.of([RANGE]), SOME | Cell.of([RANGE]))
-dialects = pytest.mark.parametrize("dialect", [DUCKDB, POSTGRESQL, CLICKHOUSE], ids=lambda dialect: dialect.name)
+dialects = pytest.mark.parametrize(
+    "dialect", [DUCKDB, POSTGRESQL, CLICKHOUSE, SNOWFLAKE, BIGQUERY], ids=lambda dialect: dialect.name
+)
 
 
 def sums(dialect: SqlDialect, within: Cell) -> SqlStatement:
