@@ -8,7 +8,8 @@
     leaks       a thousand calls searched for hidden words, also in exports
     warehouses  the contract of facts, the laws and the questions of small books, in ClickHouse (chdb) and in Sail with
                 two workers; it installs both (830 MB)
-    drivers     the drivers of Snowflake and BigQuery against their protocol on this machine
+    drivers     the drivers of Snowflake and BigQuery against their protocol on this machine, and the contract, the laws
+                and the questions of books that attach tables of both
     install     the wheel and the bundle installed as by a user, with every package from the index
     attacks     every attack on the jail, with the language of scripts and with the jail alone
     fuzz        twenty thousand calls with mutated arguments, and as many mutated instance files

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count
 from threading import Lock
 from time import sleep
 from typing import Any
@@ -61,6 +62,7 @@ class CloudTables:
 
     owner: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
     kept: dict[str, list[tuple[datetime, str]]] = field(default_factory=dict)  # by table, the earliest first
+    numbers: Iterator[int] = field(default_factory=count)
     lock: Any = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -85,7 +87,7 @@ class CloudTables:
         sleep(0.002)  # instants have milliseconds
         for (name,) in self.owner.execute(names).fetchall():
             versions = self.kept.setdefault(name, [])
-            of = f"v{len(versions)} {name}"
+            of = f"v{next(self.numbers)} {name}"
             self.owner.execute(f"create table kept.{quoted(of)} as from main.{quoted(name)}")
             versions.append((datetime.now(UTC), of))
         sleep(0.002)

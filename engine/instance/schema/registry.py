@@ -221,7 +221,7 @@ class BindingPart(ExtractPart):
     extract: str | None = None
     """Databases: query; :name is a parameter, :period_start and :period_end_exclusive are what is asked for."""
     attach: str | None = None
-    """postgresql, duckdb, flightsql: table whose rows stay there; a load surveys it, and reports read it."""
+    """All but folder, sqlite, adbc: table whose rows stay there; a load surveys it, and reports read it."""
     pin: Literal["rows", "time_travel"] | PinPart | None = None
     """attach: what tells that rows are those surveyed; time_travel: the rows as they were; left out, a hash of them."""
     parameters: dict[ParameterName, Id] = Field(default_factory=dict)
