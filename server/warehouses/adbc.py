@@ -1,5 +1,6 @@
 """Sessions of warehouses through ADBC drivers: calls that block run in a thread, and end with the call that waits."""
 
+import json
 from abc import abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from engine.model.stopping import Stop
 from server.base.interfaces import StoreDown
-from server.warehouses.warehouse import GLANCE, SESSIONS, TIMEOUT, SqlStatement, Warehouse
+from server.warehouses.warehouse import GLANCE, SESSIONS, TIMEOUT, SqlStatement, StatementRefused, Warehouse
 
 
 @dataclass(slots=True)
@@ -94,3 +95,14 @@ class AdbcWarehouse(Warehouse):
         except self._driver.Error as fault:
             status = getattr(getattr(fault, "status_code", None), "name", "UNKNOWN")
             raise self._refusal(status, str(fault)) from None
+
+
+def options_of(text: str) -> dict[str, str]:
+    """Return the options in a text. Raises StatementRefused, without them, if they are no JSON object of texts."""
+    try:
+        options = dict(json.loads(text).items())
+    except (ValueError, AttributeError):
+        options = {"": None}
+    if not all(isinstance(value, str) for value in options.values()):
+        raise StatementRefused("its options are no JSON object of texts: see `options_env`")
+    return options

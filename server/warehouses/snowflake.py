@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from server.base.interfaces import StoreDown
-from server.warehouses.adbc import AdbcWarehouse
+from server.warehouses.adbc import AdbcWarehouse, options_of
 from server.warehouses.dialects import Bindings, ColumnKind, SqlDialect, element_type
 from server.warehouses.warehouse import (
     SESSIONS,
@@ -136,14 +136,3 @@ def driver_options(address: str) -> Mapping[str, str]:
     """Return the options of the driver. Raises StatementRefused if they are no JSON object of texts."""
     given = {"uri": address} if not address.startswith("{") else options_of(address)
     return {f"{CLIENT}login_timeout": LOGIN, **given, f"{CLIENT}use_high_precision": "false"}
-
-
-def options_of(text: str) -> dict[str, str]:
-    """Return the options in a text. Raises StatementRefused, without them, if they are no JSON object of texts."""
-    try:
-        options = dict(json.loads(text).items())
-    except (ValueError, AttributeError):
-        options = {"": None}
-    if not all(isinstance(value, str) for value in options.values()):
-        raise StatementRefused("its options are no JSON object of texts: see `options_env`")
-    return options
