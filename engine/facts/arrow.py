@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_, or_
 
 import polars as pl
 
 from engine.facts.expressions import (
+    PACKED,
+    PackedKey,
     aggregated,
     at_span,
     capped,
-    code_type,
     columns_of,
     counted_facts,
     days_of,
@@ -20,17 +19,16 @@ from engine.facts.expressions import (
 )
 from engine.facts.files import MappedFiles
 from engine.facts.manifest import (
-    UNDATED,
     Manifest,
     Partition,
     Rollup,
     TouchedPart,
     is_whole,
     magnitude_of,
-    refuse_other_places,
     spans_of,
 )
-from engine.facts.rollups import answering, needed, without_undeclared
+from engine.facts.mapped import PART, MappedFacts
+from engine.facts.rollups import answering, needed
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.fact_store import (
@@ -41,15 +39,12 @@ from engine.model.fact_store import (
     VALUE,
     DistinctSlice,
     LastKnownSlice,
-    Presence,
     Question,
     RowSlice,
     Slice,
     answer,
-    in_range,
 )
-from engine.model.members.member_sets import NULL_CODE
-from engine.model.scope import Cell, CodeSet, Conjunction
+from engine.model.scope import Cell
 from engine.model.stopping import Stop, watched
 
 # Facts.
@@ -58,7 +53,6 @@ from engine.model.stopping import Stop, watched
 # small results are concatenated. If a rollup of a partition can answer, it is summed instead of the rows.
 
 
-PART = "part"  # column of a frame of several partitions: the position of the partition
 JOINED_ROWS = 50_000  # of a partition or rollup that is read together with others
 MOST_JOINED = 16  # frames of several partitions that are kept
 
@@ -71,24 +65,12 @@ class Source:
     rows: pl.Expr
 
 
-class ArrowFacts:
+class ArrowFacts(MappedFacts):
     """The facts of one version. Implements FactStore."""
 
     def __init__(self, files: MappedFiles, manifest: Manifest, domains: Mapping[str, Domain]) -> None:
-        self._files = files
-        self._domains = domains
-        self._types = {dimension: code_type(codes.count) for dimension, codes in manifest.codes.items()}
-        self._partitions: dict[tuple[str, str], list[Partition]] = {}
-        for key, partitions in manifest.facts.items():
-            for part in sorted(partitions, key=lambda part: (part.bucket, part.id)):
-                known = without_undeclared(part, domains[key]) if key in domains else part
-                self._partitions.setdefault((key, part.scenario), []).append(known)
-        self._frames: dict[str, pl.DataFrame] = {}
+        super().__init__(files, manifest, domains)
         self._joined: dict[tuple[tuple[str, ...], tuple[str, ...]], pl.DataFrame] = {}
-
-    def partitions(self, domain: str, scenario: str) -> Sequence[Partition]:
-        """Return the partitions of a scenario in month order."""
-        return self._partitions.get((domain, scenario), [])
 
     def collect(self, questions: Sequence[Question], stop: Stop) -> list[pl.DataFrame]:
         """Return the answers to all questions, collected one after another; see FactStore.
@@ -197,10 +179,14 @@ class ArrowFacts:
         ((position, span, is_whole),) = spans
         if not is_whole:
             frame = frame.filter(pl.col(DATE).is_between(span.first, span.last))
-        summed = (
-            frame.group_by(asked.keys).agg(counted) if asked.keys else frame.select(counted).filter(pl.col(ROWS) > 0)
-        )
-        return summed.with_columns(at_span(position))
+        packed = PackedKey.of({key: self._counts.get(key, 1) for key in asked.keys})
+        if packed:
+            summed = frame.with_columns(packed.packed).group_by(PACKED).agg(counted).with_columns(packed.unpacked)
+        elif asked.keys:
+            summed = frame.group_by(asked.keys).agg(counted)
+        else:
+            summed = frame.select(counted).filter(pl.col(ROWS) > 0)
+        return summed.select(*asked.keys, *columns_of(asked), ROWS, at_span(position))
 
     def nothing(self, asked: Slice) -> pl.LazyFrame:
         """Return an empty frame with the columns and types of the sums of a slice."""
@@ -239,10 +225,6 @@ class ArrowFacts:
     def typed(self, leaves: pl.DataFrame) -> pl.LazyFrame:
         """Return combinations of leaf codes with the types of their dimensions."""
         return leaves.lazy().cast({leaf: self.code_type(leaf) for leaf in leaves.columns})
-
-    def code_type(self, dimension: str) -> type[pl.DataType]:
-        """Return the type of the codes of a dimension."""
-        return self._types.get(dimension, pl.UInt8)
 
     def row_type(self, domain: str, column: str) -> type[pl.DataType]:
         """Return the type of a column in a frame of rows."""
@@ -302,97 +284,3 @@ class ArrowFacts:
             .unique()
             .pipe(capped, asked.most)
         )
-
-    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
-        """Return the days that have rows; see FactStore. Without a filter the manifest knows them."""
-        predicate, parts = self.predicate(within), self.partitions(domain, scenario)
-        undated = [part for part in parts if part.bucket == UNDATED]
-        if predicate is None:
-            days = {day for part in watched(parts) for day in part.dates}
-            return Presence(tuple(sorted(days)), sum(part.rows for part in undated))
-        frames = (self.inside(domain, part, predicate).select(pl.col(DATE).unique()) for part in watched(parts))
-        dates = {day for frame in frames for day in watched(frame.collect(engine="in-memory")[DATE])}
-        return Presence(tuple(sorted(dates - {None})), sum(self.row_count(domain, part, predicate) for part in undated))
-
-    def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
-        """Return the codes of a leaf dimension that occur in the rows; a rollup knows them as well."""
-        return self.codes_of(self.partitions(domain, scenario), domain, dimension, within)
-
-    def codes_of(self, parts: Sequence[Partition], domain: str, dimension: str, within: Cell) -> frozenset[int]:
-        """Return the codes of a leaf dimension that occur in the rows of some partitions."""
-        predicate, dimensions = self.predicate(within), within.dimensions | {dimension}
-        frames = (self.inside(domain, part, predicate, dimensions) for part in parts)
-        found = (frame.select(pl.col(dimension).unique()).collect()[dimension] for frame in frames)
-        return frozenset(code for codes in watched(found) for code in watched(codes))
-
-    def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
-        """Return the leaf dimensions for which some row has no member. The manifest knows those of each partition."""
-        predicate = self.predicate(within)
-        found: set[str] = set()
-        for part in self.partitions(domain, scenario):
-            known = dimensions if part.unassigned is None else part.unassigned
-            keys = [key for key in dimensions if key in known and key not in found]
-            if predicate is None and part.unassigned is not None:
-                found.update(keys)
-            elif keys:
-                lacking = (pl.col(key).eq(NULL_CODE).any() for key in keys)
-                flags = self.inside(domain, part, predicate).select(lacking).collect().row(0, named=True)
-                found.update(key for key, holds in flags.items() if holds)
-        return frozenset(found)
-
-    def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
-        """Tell whether any row comes from a load."""
-        predicate = self.predicate(within)
-        parts = (part for part in self.partitions(domain, scenario) if part.load == load)
-        return any(part.rows if predicate is None else self.row_count(domain, part, predicate) for part in parts)
-
-    def inside(
-        self, domain: str, part: Partition, predicate: pl.Expr | None, dimensions: frozenset[str] | None = None
-    ) -> pl.LazyFrame:
-        """Return the rows of a partition that a filter keeps, or of its smallest rollup by these dimensions or more."""
-        rollup = None if dimensions is None else answering(part, dimensions)
-        frame = self.frame(domain, part, rollup.file if rollup else "").lazy()
-        return frame if predicate is None else frame.filter(predicate)
-
-    def row_count(self, domain: str, part: Partition, predicate: pl.Expr) -> int:
-        """Return the number of rows of a partition that a filter keeps."""
-        return int(self.inside(domain, part, predicate).select(pl.len()).collect().item())
-
-    def touched(self, domain: str, scenario: str, spans: Sequence[Span], within: Cell) -> list[TouchedPart]:
-        """Return the partitions that have rows in some spans, none for a cell without leaves."""
-        parts = () if within.is_nothing else self.partitions(domain, scenario)
-        return [(part, found) for part in parts if (found := spans_of(part, spans))]
-
-    def frame(self, domain: str, partition: Partition, file: str = "") -> pl.DataFrame:
-        """Map a partition or one of its rollups. Widens codes to the current type of their dimension."""
-        file = file or partition.file
-        frame = self._frames.get(file)
-        if frame is None:
-            frame = self._files.frame(file)
-            narrow = [
-                pl.col(name).cast(self._types[name])
-                for name, dtype in frame.schema.items()
-                if name in self._types and dtype != self._types[name]
-            ]
-            frame = frame.with_columns(narrow) if narrow else frame
-            refuse_other_places(self._domains[domain], partition)
-            frame = frame.with_columns(pl.first().set_sorted())  # order when written; `sort:` may have changed since
-            self._frames[file] = frame
-        return frame
-
-    def predicate(self, within: Cell) -> pl.Expr | None:
-        """Return the filter for rows inside a cell, None if every row is inside."""
-        if within.is_everything:
-            return None
-        return reduce(or_, (self.allowed(part) for part in within), pl.lit(value=False))
-
-    def allowed(self, part: Conjunction) -> pl.Expr:
-        """Return the filter for rows inside one conjunction of a cell."""
-        codes = (self.among(dimension, codes) for dimension, codes in part.by_dimension)
-        return reduce(and_, (*codes, *map(in_range, part.amounts)))
-
-    def among(self, dimension: str, codes: CodeSet) -> pl.Expr:
-        """Return the filter for codes of one dimension."""
-        listed = pl.Series(sorted(codes.codes), dtype=self._types.get(dimension, pl.UInt8), strict=False)
-        inside = pl.col(dimension) == listed[0] if len(listed) == 1 else pl.col(dimension).is_in(listed.implode())
-        return ~inside if codes.complement else inside

@@ -1,8 +1,11 @@
 """Expressions and steps of the questions that the Arrow store answers."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, reduce
+from math import prod
+from operator import add
 
 import polars as pl
 
@@ -18,11 +21,46 @@ from engine.model.fact_store import (
 )
 
 INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
+PACKED = "packed"
 
 
 def code_type(count: int) -> type[pl.DataType]:
     """Return the narrowest unsigned type for codes below a count."""
     return pl.UInt8 if count <= 2**8 else pl.UInt16 if count <= 2**16 else pl.UInt32
+
+
+@dataclass(frozen=True, slots=True)
+class PackedKey:
+    """Several columns of codes as one whole number, by which rows are grouped in half the time."""
+
+    counts: Mapping[str, int]  # of the codes of each column
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int]) -> "PackedKey | None":
+        """Return the key of some columns; None if they are fewer than two, or too long for a number of 32 bits."""
+        return cls(counts) if len(counts) > 1 and prod(counts.values()) <= 2**32 else None
+
+    @property
+    def packed(self) -> pl.Expr:
+        """The number of a row, in PACKED."""
+        kind = code_type(prod(self.counts.values()))
+        wide = (pl.col(key).cast(kind) * pl.lit(below, kind) for key, below in self._below())
+        return reduce(add, wide).alias(PACKED)
+
+    @property
+    def unpacked(self) -> list[pl.Expr]:
+        """The codes of a number, by column."""
+        return [
+            (pl.col(PACKED) // below % self.counts[key]).cast(code_type(self.counts[key])).alias(key)
+            for key, below in self._below()
+        ]
+
+    def _below(self) -> Iterator[tuple[str, int]]:
+        """Yield each column with the number of combinations of those after it."""
+        below = prod(self.counts.values())
+        for key, count in self.counts.items():
+            below //= count
+            yield key, below
 
 
 def columns_of(asked: Slice) -> tuple[str, ...]:

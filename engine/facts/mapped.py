@@ -1,0 +1,226 @@
+"""The mapped partitions of one version, and what occurs in their rows: days and codes.
+
+Whoever may see a part of the rows sees nearly every day and code that they may. So a sample of all partitions is asked
+first, and every row only for what the sample lacks.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+import polars as pl
+
+from engine.facts.expressions import code_type
+from engine.facts.files import MappedFiles
+from engine.facts.manifest import UNDATED, Manifest, Partition, Rollup, TouchedPart, refuse_other_places, spans_of
+from engine.facts.rollups import answering, without_undeclared
+from engine.model.calendar.periods import Span
+from engine.model.catalogue import Domain
+from engine.model.fact_store import DATE, Presence, in_range
+from engine.model.members.member_sets import NULL_CODE
+from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
+from engine.model.stopping import watched
+
+PART = "part"  # column of a frame of several partitions: the position of the partition
+SAMPLED_ROWS = 200_000  # of a scenario of a domain
+MOST_SAMPLES = 16  # that are kept
+
+
+class MappedFacts:
+    """The partitions of one version, mapped from files: the part of FactStore that tells what occurs in them."""
+
+    def __init__(self, files: MappedFiles, manifest: Manifest, domains: Mapping[str, Domain]) -> None:
+        self._files = files
+        self._domains = domains
+        self._counts = {dimension: codes.count for dimension, codes in manifest.codes.items()}
+        self._types = {dimension: code_type(count) for dimension, count in self._counts.items()}
+        self._partitions: dict[tuple[str, str], list[Partition]] = {}
+        for key, partitions in manifest.facts.items():
+            for part in sorted(partitions, key=lambda part: (part.bucket, part.id)):
+                known = without_undeclared(part, domains[key]) if key in domains else part
+                self._partitions.setdefault((key, part.scenario), []).append(known)
+        self._frames: dict[str, pl.DataFrame] = {}
+        self._samples: dict[tuple[str, str, str], pl.DataFrame] = {}
+        self._codes: dict[tuple[str, str, str], frozenset[int]] = {}
+
+    def partitions(self, domain: str, scenario: str) -> Sequence[Partition]:
+        """Return the partitions of a scenario in month order."""
+        return self._partitions.get((domain, scenario), [])
+
+    def touched(self, domain: str, scenario: str, spans: Sequence[Span], within: Cell) -> list[TouchedPart]:
+        """Return the partitions that have rows in some spans, none for a cell without leaves."""
+        parts = () if within.is_nothing else self.partitions(domain, scenario)
+        return [(part, found) for part in parts if (found := spans_of(part, spans))]
+
+    def code_type(self, dimension: str) -> type[pl.DataType]:
+        """Return the type of the codes of a dimension."""
+        return self._types.get(dimension, pl.UInt8)
+
+    def type_of(self, column: str) -> type[pl.DataType]:
+        """Return the type of a column of days or codes."""
+        return pl.Date if column == DATE else self.code_type(column)
+
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+        """Return the days that have rows; see FactStore. Without a filter the manifest knows them."""
+        predicate, parts = self.predicate(within), self.partitions(domain, scenario)
+        undated = [part for part in parts if part.bucket == UNDATED]
+        days = {day for part in watched(parts) for day in part.dates}
+        if predicate is None:
+            return Presence(tuple(sorted(days)), sum(part.rows for part in undated))
+        held = self.occurring(domain, scenario, DATE, days, within)
+        return Presence(tuple(sorted(held)), sum(self.row_count(domain, part, predicate) for part in undated))
+
+    def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
+        """Return the codes of a leaf dimension that occur in the rows. Rollups tell them where they are small."""
+        parts, dimensions = self.partitions(domain, scenario), within.dimensions | {dimension}
+        read = [answering(part, dimensions) or part for part in watched(parts)]
+        if any(isinstance(known, Rollup) for known in read) and sum(known.rows for known in read) <= SAMPLED_ROWS:
+            return self.codes_of(parts, domain, dimension, within)
+        every = self._codes.get((domain, scenario, dimension))
+        if every is None:
+            every = self._codes[domain, scenario, dimension] = self.codes_of(parts, domain, dimension, EVERYTHING)
+        granted = within.granted(dimension)
+        return self.occurring(domain, scenario, dimension, {code for code in watched(every) if code in granted}, within)
+
+    def codes_of(self, parts: Sequence[Partition], domain: str, dimension: str, within: Cell) -> frozenset[int]:
+        """Return the codes of a leaf dimension that occur in the rows of some partitions."""
+        return frozenset(self.values(parts, domain, dimension, within.dimensions | {dimension}, self.predicate(within)))
+
+    def occurring(
+        self, domain: str, scenario: str, column: str, values: Collection[date] | Collection[int], within: Cell
+    ) -> frozenset[Any]:
+        """Return which of some days or codes, all that occur anywhere, occur in the rows inside a cell."""
+        predicate, missing = self.predicate(within), frozenset[Any](values)
+        if predicate is None or within.is_nothing:
+            return missing if predicate is None else frozenset()
+        for some in (self.sample, self.rare):
+            if missing:
+                rows = some(domain, scenario, column).lazy().filter(predicate)
+                missing -= frozenset(rows.select(pl.col(column).unique()).collect(engine="in-memory")[column])
+        parts = self.partitions(domain, scenario)
+        if missing and self.sample(domain, scenario, column).height < sum(part.rows for part in parts):
+            listed = pl.lit(pl.Series(sorted(missing), dtype=self.type_of(column)).implode())
+            dimensions = None if column == DATE else within.dimensions | {column}
+            missing -= self.values(parts, domain, column, dimensions, predicate & pl.col(column).is_in(listed))
+        return frozenset(values) - missing
+
+    def values(
+        self,
+        parts: Sequence[Partition],
+        domain: str,
+        column: str,
+        dimensions: frozenset[str] | None,
+        predicate: pl.Expr | None,
+    ) -> set[Any]:
+        """Return the days or codes of some partitions that a filter keeps, or of rollups by all of some dimensions."""
+        frames = (self.inside(domain, part, predicate, dimensions) for part in watched(parts))
+        found = (frame.select(pl.col(column).unique()).collect(engine="in-memory")[column] for frame in frames)
+        return {value for values in found for value in watched(values)}
+
+    def sample(self, domain: str, scenario: str, _column: str) -> pl.DataFrame:
+        """Return rows of a scenario from all its partitions, every so manieth; every row if there are few."""
+
+        def made() -> pl.DataFrame:
+            parts = self.partitions(domain, scenario)
+            step = -(-sum(part.rows for part in parts) // SAMPLED_ROWS)
+            frames = [self.frame(domain, part).select(pl.exclude(pl.String)) for part in watched(parts)]
+            some = [frame.gather_every(step) if step > 1 else frame for frame in watched(frames)]
+            return pl.concat(some, how="diagonal_relaxed", rechunk=False)
+
+        return self._kept((domain, scenario, ""), made)
+
+    def rare(self, domain: str, scenario: str, column: str) -> pl.DataFrame:
+        """Return all rows of a scenario whose day or code is not in its sample; none if they are many."""
+
+        def made() -> pl.DataFrame:
+            sample = self.sample(domain, scenario, column)
+            common = pl.lit(sample[column].unique().implode())
+            found, room = [sample.clear()], SAMPLED_ROWS
+            for part in watched(self.partitions(domain, scenario)):
+                rows = self.inside(domain, part, ~pl.col(column).is_in(common)).select(pl.exclude(pl.String))
+                found.append(rows.head(room + 1).collect(engine="in-memory"))
+                room -= found[-1].height
+                if room < 0:
+                    return sample.clear()
+            return pl.concat(found, how="diagonal_relaxed")
+
+        return self._kept((domain, scenario, column), made)
+
+    def _kept(self, key: tuple[str, str, str], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """Return the sample of a key; make it first if there is none. The latest are kept."""
+        sample = self._samples.pop(key, None)
+        if sample is None:
+            sample = make()
+            for oldest in list(self._samples)[: len(self._samples) + 1 - MOST_SAMPLES]:
+                self._samples.pop(oldest, None)
+        self._samples[key] = sample
+        return sample
+
+    def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
+        """Return the leaf dimensions for which some row has no member. The manifest knows those of each partition."""
+        predicate = self.predicate(within)
+        found: set[str] = set()
+        for part in self.partitions(domain, scenario):
+            known = dimensions if part.unassigned is None else part.unassigned
+            keys = [key for key in dimensions if key in known and key not in found]
+            if predicate is None and part.unassigned is not None:
+                found.update(keys)
+            elif keys:
+                lacking = (pl.col(key).eq(NULL_CODE).any() for key in keys)
+                flags = self.inside(domain, part, predicate).select(lacking).collect().row(0, named=True)
+                found.update(key for key, holds in flags.items() if holds)
+        return frozenset(found)
+
+    def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
+        """Tell whether any row comes from a load."""
+        predicate = self.predicate(within)
+        parts = (part for part in self.partitions(domain, scenario) if part.load == load)
+        return any(part.rows if predicate is None else self.row_count(domain, part, predicate) for part in parts)
+
+    def inside(
+        self, domain: str, part: Partition, predicate: pl.Expr | None, dimensions: frozenset[str] | None = None
+    ) -> pl.LazyFrame:
+        """Return the rows of a partition that a filter keeps, or of its smallest rollup by these dimensions or more."""
+        rollup = None if dimensions is None else answering(part, dimensions)
+        frame = self.frame(domain, part, rollup.file if rollup else "").lazy()
+        return frame if predicate is None else frame.filter(predicate)
+
+    def row_count(self, domain: str, part: Partition, predicate: pl.Expr) -> int:
+        """Return the number of rows of a partition that a filter keeps."""
+        return int(self.inside(domain, part, predicate).select(pl.len()).collect().item())
+
+    def frame(self, domain: str, partition: Partition, file: str = "") -> pl.DataFrame:
+        """Map a partition or one of its rollups. Widens codes to the current type of their dimension."""
+        file = file or partition.file
+        frame = self._frames.get(file)
+        if frame is None:
+            frame = self._files.frame(file)
+            narrow = [
+                pl.col(name).cast(self._types[name])
+                for name, dtype in frame.schema.items()
+                if name in self._types and dtype != self._types[name]
+            ]
+            frame = frame.with_columns(narrow) if narrow else frame
+            refuse_other_places(self._domains[domain], partition)
+            frame = frame.with_columns(pl.first().set_sorted())  # order when written; `sort:` may have changed since
+            self._frames[file] = frame
+        return frame
+
+    def predicate(self, within: Cell) -> pl.Expr | None:
+        """Return the filter for rows inside a cell, None if every row is inside."""
+        if within.is_everything:
+            return None
+        return reduce(or_, (self.allowed(part) for part in within), pl.lit(value=False))
+
+    def allowed(self, part: Conjunction) -> pl.Expr:
+        """Return the filter for rows inside one conjunction of a cell."""
+        codes = (self.among(dimension, codes) for dimension, codes in part.by_dimension)
+        return reduce(and_, (*codes, *map(in_range, part.amounts)))
+
+    def among(self, dimension: str, codes: CodeSet) -> pl.Expr:
+        """Return the filter for codes of one dimension."""
+        listed = pl.Series(sorted(codes.codes), dtype=self._types.get(dimension, pl.UInt8), strict=False)
+        inside = pl.col(dimension) == listed[0] if len(listed) == 1 else pl.col(dimension).is_in(listed.implode())
+        return ~inside if codes.complement else inside
