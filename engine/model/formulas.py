@@ -2,13 +2,12 @@
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
 from engine.model.exact import ONE, ZERO, Exact
-from engine.model.stopping import Stop, never, watched
 
 # Figure types and the two reasons why a figure can be absent.
 
@@ -257,36 +256,6 @@ class Quotient(Formula):
         if not under or (over is None and self.under.names):
             raise UndefinedFigure
         return None if over is None else over * (ONE / under)
-
-
-def evaluate(
-    formula: Formula, types: Mapping[str, FigureType], columns: Mapping[str, Sequence[Figure]], stop: Stop = never
-) -> list[Figure]:
-    """Return the figures of a formula, one per row of its operands' columns, in the same order."""
-    operands = [(name, columns[name], types[name].additive) for name in formula.names]
-    return [figure_at(formula, operands, at) for at in watched(range(len(operands[0][1])), stop)]
-
-
-def figure_at(formula: Formula, operands: Sequence[tuple[str, Sequence[Figure], bool]], at: int) -> Figure:
-    """Return the figure of a formula at one row of its operands' columns."""
-    known: dict[str, Exact | None] = {}
-    undefined = False
-    for name, column, additive in operands:
-        figure = column[at]
-        if isinstance(figure, Exact):
-            known[name] = figure
-        elif figure is Nothing.UNAVAILABLE:
-            return figure
-        else:
-            known[name] = None
-            undefined = undefined or not additive
-    if undefined:
-        return Nothing.MISSING
-    try:
-        value = formula.value(known.__getitem__)
-    except UndefinedFigure:
-        return Nothing.MISSING
-    return Nothing.MISSING if value is None else value
 
 
 def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:

@@ -4,19 +4,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate
-from operator import add
+from operator import add, gt, sub
 from typing import Any, Protocol
 
 from engine.model import stopping
 from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
+from engine.model.evaluation import FigureColumn
 from engine.model.exact import Exact
 from engine.model.fact_store import AggregateFunction
 from engine.model.formulas import Figure, Nothing
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.stopping import Stop, never, watched
 from engine.plans.weights import Members
-from engine.plans.windows import DateWindow, IntervalSplits, Run
+from engine.plans.windows import DateWindow, IntervalSplits, Run, WindowRuns
 
 # A sum has one accumulator. An average has two: the dividend and the divisor.
 
@@ -47,6 +48,7 @@ ACCUMULATORS: Mapping[MemberAggregation, tuple[Accumulator, ...]] = {
     MemberAggregation.MAX: (Accumulator(AggregateFunction.MAX, max),),
     MemberAggregation.COUNT_DISTINCT: (Accumulator(None, frozenset.union),),
 }
+FIGURED_ONE_BY_ONE = (MemberAggregation.AVERAGE, MemberAggregation.COUNT_DISTINCT)  # whose units or amounts are derived
 
 
 # The amounts of some members stand in the order of their intervals, and a window reads runs of them. Sums are cumulated
@@ -56,8 +58,11 @@ ACCUMULATORS: Mapping[MemberAggregation, tuple[Accumulator, ...]] = {
 class IntervalAmounts(Protocol):
     """The amounts of a base for some members, by interval."""
 
-    def over(self, windows: Sequence[Sequence[Run]]) -> list[Amount | None]:
-        """Return the amount of the runs of each window, None if they have no rows."""
+    def over(self, windows: WindowRuns) -> Sequence[Amount | None]:
+        """Return the amount of each window, None if it has no rows."""
+
+    def total(self, runs: Sequence[Run]) -> Amount | None:
+        """Return the amount of some runs, None if they have no rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +71,14 @@ class CumulatedAmounts:
 
     amounts: Sequence[int]  # the sum of all intervals before each position
     held: Sequence[int]  # the number of intervals with rows before each position, of everything that was added up
+    has_all: bool  # whether every interval has rows
 
     @classmethod
     def of(cls, by_interval: Sequence[int | None]) -> "CumulatedAmounts":
         """Cumulate the amounts of the intervals."""
         amounts = accumulate((amount or 0 for amount in watched(by_interval)), initial=0)
-        return cls(list(amounts), list(accumulate((amount is not None for amount in watched(by_interval)), initial=0)))
+        held = accumulate((amount is not None for amount in watched(by_interval)), initial=0)
+        return cls(list(amounts), list(held), None not in by_interval)
 
     @classmethod
     def added(cls, each: Sequence["IntervalAmounts"]) -> "CumulatedAmounts":
@@ -79,19 +86,27 @@ class CumulatedAmounts:
         cumulated = [known for known in each if isinstance(known, cls)]
         columns = [(known.amounts, known.held) for known in cumulated]
         amounts, held = (list(map(sum, zip(*column, strict=True))) for column in zip(*columns, strict=True))
-        return cls(amounts, held)
+        return cls(amounts, held, any(known.has_all for known in cumulated))
 
-    def over(self, windows: Sequence[Sequence[Run]]) -> list[int | None]:
-        """Return the sum of the runs of each window, None if they have no rows."""
+    def over(self, windows: WindowRuns) -> Sequence[int | None]:
+        """Return the sum of each window, None if it has no rows."""
+        if len(windows.runs) == 1 or not windows.are_single:
+            return [self.total(runs) for runs in windows.runs]
+        firsts, afters = windows.firsts, windows.afters
+        sums = list(map(sub, afters(self.amounts), firsts(self.amounts)))
+        if self.has_all and windows.never_empty:
+            return sums
+        have_rows = map(gt, afters(self.held), firsts(self.held))
+        return [amount if held else None for amount, held in zip(sums, have_rows, strict=True)]
+
+    def total(self, runs: Sequence[Run]) -> int | None:
+        """Return the sum of some runs, None if they have no rows."""
         amounts, held = self.amounts, self.held
-        found: list[int | None] = []
-        for runs in windows:
-            total = None
-            for first, after in runs if len(runs) <= stopping.STRIDE else watched(runs):
-                if held[after] > held[first]:
-                    total = (total or 0) + amounts[after] - amounts[first]
-            found.append(total)
-        return found
+        total = None
+        for first, after in runs if len(runs) <= stopping.STRIDE else watched(runs):
+            if held[after] > held[first]:
+                total = (total or 0) + amounts[after] - amounts[first]
+        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +116,12 @@ class CombinedAmounts:
     by_interval: Sequence[Amount | None]
     combine: Callable[[Amount, Amount], Amount]
 
-    def over(self, windows: Sequence[Sequence[Run]]) -> list[Amount | None]:
-        """Return the combined amount of the runs of each window, None if they have no rows."""
-        return [self._combined(runs) for runs in windows]
+    def over(self, windows: WindowRuns) -> Sequence[Amount | None]:
+        """Return the combined amount of each window, None if it has no rows."""
+        return [self.total(runs) for runs in windows.runs]
 
-    def _combined(self, runs: Sequence[Run]) -> Amount | None:
+    def total(self, runs: Sequence[Run]) -> Amount | None:
+        """Return the combined amount of some runs, None if they have no rows."""
         read = (self.by_interval[interval] for run in watched(runs) for interval in watched(range(*run)))
         held = [amount for amount in read if amount is not None]
         return reduce(self.combine, held) if held else None
@@ -119,26 +135,26 @@ def interval_amounts(accumulator: Accumulator, by_interval: Sequence[Amount | No
 
 
 @dataclass(frozen=True, slots=True)
-class FigureCell:
-    """Some members over some windows, each the runs of its intervals; not more than between two looks at `stop`."""
+class FigureCells:
+    """Some members, each over the same windows; not more of either than between two looks at `stop`."""
 
-    members: Members
-    windows: Sequence[Sequence[Run]]
-    divisors: Sequence[int]  # of each window
+    members: list[Members]
+    windows: WindowRuns
 
 
 def figure_cells(
     windows: Sequence[DateWindow], splits: IntervalSplits, places: Iterable[tuple[Members, Sequence[int]]]
-) -> list[FigureCell]:
-    """Return the cells of some members, each over the windows at some positions."""
-    runs = [splits.runs(window) for window in watched(windows)]
-    divisors = [window.divisor for window in watched(windows)]
-    return [
-        FigureCell(members, [runs[time] for time in some], [divisors[time] for time in some])
-        for members, times in watched(places)
-        for first in range(0, len(times), stopping.STRIDE)
-        for some in watched([times[first : first + stopping.STRIDE]])
-    ]
+) -> list[FigureCells]:
+    """Return the cells of some members, each over the windows at some positions, in order."""
+    found: list[FigureCells] = []
+    for members, times in watched(places):
+        for first in watched(range(0, len(times), stopping.STRIDE)):
+            read = splits.together(tuple([windows[time] for time in times[first : first + stopping.STRIDE]]))
+            if found and found[-1].windows is read and len(found[-1].members) < stopping.STRIDE:
+                found[-1].members.append(members)
+            else:
+                found.append(FigureCells([members], read))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,17 +165,31 @@ class Amounts:
     denominator: int
     by_accumulator: Sequence[Mapping[Members, IntervalAmounts]]
 
-    def figures(self, cells: Sequence["FigureCell"], stop: Stop = never) -> list[Figure]:
+    def figures(self, cells: Sequence[FigureCells], stop: Stop = never) -> Sequence[Figure]:
         """Return the figures of some cells, in order."""
-        figures: list[Figure] = []
+        if self.base.over_members in FIGURED_ONE_BY_ONE:
+            return list(self._one_by_one(cells, stop))
+        (by_member,) = self.by_accumulator
+        numerators: list[int | None] = []
         for cell in cells:
             stop()
-            read = [by_member[cell.members] for by_member in self.by_accumulator if cell.members in by_member]
-            if read:
-                figures += self.column([amounts.over(cell.windows) for amounts in read], cell.divisors)
-            else:
-                figures += [Nothing.MISSING] * len(cell.windows)
-        return figures
+            windows = cell.windows
+            if windows.is_divided:
+                return list(self._one_by_one(cells, stop))
+            for members in cell.members:
+                amounts = by_member.get(members)
+                numerators += [None] * len(windows.runs) if amounts is None else amounts.over(windows)
+        return FigureColumn(numerators, self.denominator)
+
+    def _one_by_one(self, cells: Sequence[FigureCells], stop: Stop) -> Iterator[Figure]:
+        for cell in cells:
+            stop()
+            for members in cell.members:
+                read = [by_member[members] for by_member in self.by_accumulator if members in by_member]
+                if read:
+                    yield from self.column([amounts.over(cell.windows) for amounts in read], cell.windows.divisors)
+                else:
+                    yield from [Nothing.MISSING] * len(cell.windows.runs)
 
     def added(self, some: Collection[Members], members: Members) -> "Amounts":
         """Return the amounts of some members, which add up, as those of one."""
@@ -184,10 +214,10 @@ class Amounts:
         if self.base.over_members is not MemberAggregation.AVERAGE:
             return window.divisor
         rows = self.by_accumulator[1].get(())
-        return (rows and rows.over([intervals.runs(window)])[0]) or 1
+        return (rows and rows.total(intervals.runs(window))) or 1
 
     def members(self, runs: Sequence[Run]) -> Iterator[Members]:
         """Yield the combinations of members that hold rows in any of some runs."""
         for members, amounts in watched(self.by_accumulator[0].items()):
-            if amounts.over([runs])[0] is not None:
+            if amounts.total(runs) is not None:
                 yield members

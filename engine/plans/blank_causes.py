@@ -16,12 +16,12 @@ from engine.model.notes import BLANKS, Note
 from engine.model.scenarios import Reference, Side
 from engine.model.stopping import watched
 from engine.plans.availability import BrokenDown
-from engine.plans.figures import ColumnRead, Figures
+from engine.plans.figures import Figures
 from engine.plans.places import Coordinates
 from engine.plans.presence import Anchor
 from engine.plans.rows import Expression, FormulaExpression
 from engine.plans.variances import Variances
-from engine.plans.windows import DateWindow
+from engine.plans.windows import ColumnRead, DateWindow
 
 NO_WINDOW = Note.of("no_window")
 NO_DIVISOR = Note.of("no_divisor")
@@ -182,7 +182,7 @@ class BlankCauses:
             return False
         return self._amounts(base, column_read, at_close=False)[at] is not Nothing.MISSING
 
-    def _amounts(self, base: Base, column_read: ColumnRead, *, at_close: bool) -> list[Figure]:
+    def _amounts(self, base: Base, column_read: ColumnRead, *, at_close: bool) -> Sequence[Figure]:
         """Return the figures of a balance by place: at the close, or of the whole window."""
         key = (base, column_read, at_close)
         if key not in self._known:
@@ -201,7 +201,7 @@ class BlankCauses:
         return self.figures if batch.memo and all(span.is_whole_months for span in spans) else self._before_close
 
     @cached_property
-    def _known(self) -> dict[tuple[Base, ColumnRead, bool], list[Figure]]:
+    def _known(self) -> dict[tuple[Base, ColumnRead, bool], Sequence[Figure]]:
         return {}
 
     @cached_property

@@ -15,11 +15,11 @@ from engine.model.fact_store import SPAN
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.notes import NAMED, Note
 from engine.model.scope import UNASSIGNED
-from engine.plans.figures import ColumnRead, FigurePlan
+from engine.plans.figures import FigurePlan
 from engine.plans.measure import Batch
 from engine.plans.term_reads import sums_read
 from engine.plans.weights import BaseWeights
-from engine.plans.windows import IntervalSplits, split_intervals
+from engine.plans.windows import ColumnRead, IntervalSplits, split_intervals
 
 Codes = frozenset[int]
 

@@ -12,10 +12,11 @@ import polars as pl
 from engine.books.reader import Reader
 from engine.model.aggregation import TimeAggregation
 from engine.model.catalogue import Base
-from engine.model.formulas import Figure, Nothing, evaluate
-from engine.model.scenarios import Reference, Side
+from engine.model.evaluation import evaluate
+from engine.model.formulas import Figure, Nothing
+from engine.model.scenarios import Reference, Shift, Side
 from engine.model.stopping import Stop, never, watched
-from engine.plans.accumulators import Amounts, FigureCell, figure_cells
+from engine.plans.accumulators import Amounts, FigureCells, figure_cells
 from engine.plans.availability import Availability
 from engine.plans.measure import Batch, batches
 from engine.plans.places import Coordinates, in_order, places
@@ -30,32 +31,18 @@ from engine.plans.rows import (
     statement_rows,
 )
 from engine.plans.weights import Axis, Members, axis_of
-from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, last_column, windows_of
+from engine.plans.windows import (
+    MOST_KEPT,
+    ColumnRead,
+    DateWindow,
+    DomainRead,
+    IntervalSplits,
+    PeriodWindows,
+    last_column,
+    windows_of,
+)
 from engine.queries.times import time_columns
 from engine.queries.values import MetricQuery, Query, Ranking, StatementQuery, TimeColumn
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnRead:
-    """Date windows of one side of a column, the total last, restricted to the scope that compared sides share.
-
-    Column reads compare by identity. A plan makes each of them once.
-    """
-
-    side: Side
-    shared: frozenset[str]
-    windows: tuple[DateWindow, ...]
-
-    def domain_read(self, domain: str) -> DomainRead:
-        """Return the part that belongs to one domain."""
-        known = self._domain_reads.get(domain)
-        if known is None:
-            known = self._domain_reads[domain] = DomainRead(domain, self.side.term_spans(domain), self.shared)
-        return known
-
-    @cached_property
-    def _domain_reads(self) -> dict[str, DomainRead]:
-        return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +79,9 @@ class FigurePlan:
     @cached_property
     def times(self) -> tuple[TimeColumn, ...]:
         """The columns of the breakdown by time."""
-        return time_columns(self.query, self.reader.catalogue.calendar)
+        query, calendar = self.query, self.reader.catalogue.calendar
+        key = ("times", tuple((axis.dimension.key, axis.grain) for axis in query.time), query.selected, query.nests)
+        return self.reader.memo(key, lambda: time_columns(query, calendar), len)
 
     @property
     def last_time(self) -> TimeColumn | None:
@@ -131,9 +120,21 @@ class FigurePlan:
         known = self._column_reads.get((side, shared))
         if known is None:
             self.stop()
-            windows = windows_of(side, self.query, self.times, self.reader.catalogue.calendar)
-            known = self._column_reads[side, shared] = ColumnRead(side, shared, windows)
+            known = self._column_reads[side, shared] = ColumnRead(side, shared, self._windows_of(side), self.reader)
         return known
+
+    def _windows_of(self, side: Side) -> tuple[DateWindow, ...]:
+        """Return the windows of a side. Sides that shift alike share them, unless rows without a date lie in none."""
+        alike = (side.shifts, len(side.terms) > 1)
+        if alike not in self._windows:
+            known: PeriodWindows = self.reader.memo(("windows", side.shifts), dict, MOST_KEPT)
+            calendar = self.reader.catalogue.calendar
+            self._windows[alike] = windows_of(side, self.query, self.times, calendar, known)
+        return self._windows[alike]
+
+    @cached_property
+    def _windows(self) -> dict[tuple[tuple[Shift, ...], bool], tuple[DateWindow, ...]]:
+        return {}
 
     @cached_property
     def _column_reads(self) -> dict[tuple[Side, frozenset[str]], ColumnRead]:
@@ -270,20 +271,20 @@ class Figures:
 
     def of(self, expression: Expression, column_read: ColumnRead) -> Sequence[Figure]:
         """Return the figures of an expression in one column read, by place."""
-        key = (expression, column_read)
-        figures = self._known.get(key)
+        known = self._known[column_read]
+        figures = known.get(expression)
         if figures is None:
             self.plan.stop()
             if isinstance(expression, MeasureExpression):
                 figures = self._measure(expression, column_read)
             else:
                 figures = self._compute(expression, column_read)
-            self._known[key] = figures
+            known[expression] = figures
         return figures
 
     @cached_property
-    def _known(self) -> dict[tuple[Expression, ColumnRead], Sequence[Figure]]:
-        return {}
+    def _known(self) -> dict[ColumnRead, dict[Expression, Sequence[Figure]]]:
+        return defaultdict(dict)
 
     def _compute(self, expression: FormulaExpression, column_read: ColumnRead) -> Sequence[Figure]:
         parts = {name: self.of(part, column_read) for name, part in expression.parts.items()}
@@ -322,7 +323,7 @@ class Figures:
                         figures = [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in places]
                     yield base, figures
 
-    def cells(self, domain: str, windows: Sequence[DateWindow], splits: IntervalSplits) -> Sequence[FigureCell]:
+    def cells(self, domain: str, windows: Sequence[DateWindow], splits: IntervalSplits) -> Sequence[FigureCells]:
         """Return the cells of all places over the windows of some bases."""
         return figure_cells(windows, splits, self._times(domain))
 

@@ -12,8 +12,8 @@ from engine.model.fact_store import Aggregate, FactLoad, Slice
 from engine.model.scenarios import ScenarioTerm, TermSpan
 from engine.model.scope import EVERYTHING
 from engine.model.stopping import never
-from engine.plans.figures import ColumnRead, FigurePlan
-from engine.plans.windows import DomainRead
+from engine.plans.figures import FigurePlan
+from engine.plans.windows import ColumnRead, DomainRead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

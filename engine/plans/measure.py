@@ -301,19 +301,19 @@ def batch_of(
         leaves = reader.catalogue.leaves_of(domain_read.domain)
         return Batch(domain_read, terms, windows, last_known, leaves, within=within)
     months = months_with_rows(domain_read, distinct, presences)
-    amounts = len(windows) * prod(len(axis.ids) + 1 for axis in alike[0].axes) * len(months)
+    amounts = len(windows) * prod(len(axis.ids) + 1 for axis in alike[0].axes) * (months.count if months else 0)
     if not months or first.counted or amounts > MOST_MEMOISED:
         splits = IntervalSplits(split_intervals(distinct, domain_read.boundaries))
         return Batch(domain_read, terms, windows, splits, within=within)
     memo = amount_memo(domain_read, alike, within, months, amounts, presences)
-    return Batch(domain_read, terms, windows, IntervalSplits(months), memo=memo, within=within)
+    return Batch(domain_read, terms, windows, months, memo=memo, within=within)
 
 
 def amount_memo(
     domain_read: DomainRead,
     alike: Sequence[BaseGroup],
     within: Cell,
-    months: Sequence[Span],
+    months: IntervalSplits,
     amounts: int,
     presences: Presences,
 ) -> AmountMemo:
@@ -322,7 +322,7 @@ def amount_memo(
     Who sees more outside the cell may see rows in more months: their amounts are others.
     """
     cells = tuple(presences.cell(domain_read, term_span) & within for term_span in domain_read.term_spans)
-    return presences.reader.memo(("amounts", domain_read, tuple(alike), cells, tuple(months)), AmountMemo, amounts)
+    return presences.reader.memo(("amounts", domain_read, tuple(alike), cells, months), AmountMemo, amounts)
 
 
 def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
@@ -347,7 +347,7 @@ def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
     known = batch.group
     variants = [term_span.term.variant for term_span, _ in batch.terms]
     (alike,) = base_groups(batch.bases, [axis], 1, known.filters, variants, reader)
-    memo = amount_memo(read, alike, EVERYTHING, batch.splits.spans, count * amounts, presences)
+    memo = amount_memo(read, alike, EVERYTHING, batch.splits, count * amounts, presences)
     terms = tuple(zip(read.term_spans, alike, strict=True))
     whole = Batch(read, terms, batch.windows, batch.splits, memo=memo)
     members = [(str(code),) for code in codes]
@@ -360,10 +360,15 @@ def distinct_windows(windows: Mapping[Base, Sequence[DateWindow]]) -> list[DateW
     return list(dict.fromkeys(window for listed in read.values() for window in watched(listed)))
 
 
-def months_with_rows(domain_read: DomainRead, windows: Sequence[DateWindow], presences: Presences) -> Sequence[Span]:
-    """Return all calendar months that hold rows of a domain read; none if a window or a term cuts one, or none last."""
+def months_with_rows(
+    domain_read: DomainRead, windows: Sequence[DateWindow], presences: Presences
+) -> IntervalSplits | None:
+    """Return all calendar months that hold rows of a domain read, None if there are none.
+
+    Nor are there any if a window or a term cuts a month, or if none lasts.
+    """
     spans = (span for window in watched(windows) for span in window.spans)
     if any(day.day != 1 for day in domain_read.boundaries) or not all(span.is_whole_months for span in spans):
-        return ()
+        return None
     found = presences.of(domain_read)
-    return found.months if found.lasts else ()
+    return presences.months(domain_read) if found.lasts and found.months else None

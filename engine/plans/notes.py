@@ -7,8 +7,9 @@ from engine.model.catalogue import Base
 from engine.model.errors import quoted
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side, Variance
-from engine.plans.figures import ColumnRead, FigurePlan
+from engine.plans.figures import FigurePlan
 from engine.plans.presence import Anchor
+from engine.plans.windows import ColumnRead
 
 
 def notes(plan: FigurePlan) -> Iterator[Note]:

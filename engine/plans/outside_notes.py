@@ -12,9 +12,9 @@ from engine.model.exact import Exact
 from engine.model.fact_store import Aggregate
 from engine.model.notes import Note
 from engine.model.scope import Cell, CodeSet, Cut
-from engine.plans.figures import ColumnRead, FigurePlan
+from engine.plans.figures import FigurePlan
 from engine.plans.term_reads import sums_read
-from engine.plans.windows import split_intervals
+from engine.plans.windows import ColumnRead, split_intervals
 
 LARGEST = 10
 

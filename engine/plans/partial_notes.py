@@ -10,9 +10,10 @@ from engine.model.exact import Exact
 from engine.model.formulas import Nothing
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side, Variance
-from engine.plans.figures import ColumnRead, FigurePlan, Figures
+from engine.plans.figures import FigurePlan, Figures
 from engine.plans.presence import Coverage
 from engine.plans.rows import MeasureExpression
+from engine.plans.windows import ColumnRead
 
 
 def partial_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:

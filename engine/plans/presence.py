@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import product
 from operator import or_
 
@@ -16,7 +16,7 @@ from engine.model.fact_store import Presence
 from engine.model.scenarios import Reference, Side, TermSpan
 from engine.model.scope import EVERYTHING, NOTHING, Cell
 from engine.model.stopping import watched
-from engine.plans.windows import EMPTY_WINDOW, DateWindow, DomainRead
+from engine.plans.windows import EMPTY_WINDOW, MOST_KEPT, DateWindow, DomainRead, IntervalSplits, kept
 
 # Presence is restricted to the scope of the caller and ignores the filters of the request.
 
@@ -58,9 +58,8 @@ def ask_presence(
     sides = {(side, compared_with(side, known.sides)) for known in references for side in known.sides}
     read = frozenset((term.scenario.id, others) for side, others in sides for term in side.terms)
     asked = (tuple(dict.fromkeys((*domains, *(base.domain for base in bases)))), read, tuple(bases), compared)
-    return Presences(
-        reader, reader.memo_as_seen(("presences", asked), lambda: known_presences(*asked, reader), days_of)
-    )
+    known = reader.memo_as_seen(("presences", asked), lambda: SeenDays(known_presences(*asked, reader)), days_of)
+    return Presences(reader, known)
 
 
 def known_presences(
@@ -83,9 +82,20 @@ def known_presences(
     return known
 
 
-def days_of(known: Mapping[PresenceKey, Presence]) -> int:
-    """Return the number of days that some presences hold."""
-    return sum(len(presence.dates) for presence in known.values())
+class SeenDays:
+    """Where scenarios have rows as one permission sees them, and what reports have found out from it."""
+
+    def __init__(self, known: Mapping[PresenceKey, Presence]) -> None:
+        self.known = known
+        self.blends: dict[tuple[DomainRead, str | None], Presence] = {}
+        self.anchors: dict[tuple[DomainRead, str, tuple[Span, ...]], tuple[Anchor | None]] = {}
+        self.coverages: dict[tuple[DomainRead, tuple[Span, ...], Grain], Coverage] = {}
+        self.months: dict[DomainRead, IntervalSplits] = {}
+
+
+def days_of(seen: SeenDays) -> int:
+    """Return the number of days that some presences hold, and the most that is kept of what follows from them."""
+    return sum(len(presence.dates) for presence in seen.known.values()) + MOST_KEPT
 
 
 def compared_with(side: Side, sides: Sequence[Side]) -> frozenset[str]:
@@ -103,7 +113,7 @@ class Presences:
     """Where the domain reads of a plan have rows. Everything was asked beforehand."""
 
     reader: Reader
-    known: Mapping[PresenceKey, Presence]
+    seen: SeenDays
 
     def of(self, domain_read: DomainRead, group: StockGroup | None = None) -> Presence:
         """Return the presence of a domain read: of all its rows, or of a stock group's.
@@ -112,7 +122,7 @@ class Presences:
         """
         parts = [
             (
-                self.known[
+                self.seen.known[
                     domain_read.domain, term_span.term.scenario.id, domain_read.shared, group.key if group else None
                 ],
                 term_span.days,
@@ -121,16 +131,20 @@ class Presences:
         ]
         if len(parts) == 1:
             return parts[0][0]
-        key = (domain_read, group.key if group else None)
-        if key not in self._blends:
+
+        def blend() -> Presence:
             days = (day for presence, span in parts for day in watched(presence.days(span)))
             undated = sum(presence.undated for presence, _ in parts)
-            self._blends[key] = Presence(tuple(days), undated, lasts=all(presence.lasts for presence, _ in parts))
-        return self._blends[key]
+            return Presence(tuple(days), undated, lasts=all(presence.lasts for presence, _ in parts))
 
-    @cached_property
-    def _blends(self) -> dict[tuple[DomainRead, str | None], Presence]:
-        return {}
+        return kept(self.seen.blends, (domain_read, group.key if group else None), blend)
+
+    def months(self, domain_read: DomainRead) -> IntervalSplits:
+        """Return the calendar months that hold rows of a domain read, the same object for all who see rows in them."""
+        return kept(self.seen.months, domain_read, lambda: self._months(self.of(domain_read).months))
+
+    def _months(self, months: tuple[Span, ...]) -> IntervalSplits:
+        return self.reader.memo(("months", months), lambda: IntervalSplits(months), len(months) + 2 * MOST_KEPT)
 
     def cell(self, domain_read: DomainRead, term_span: TermSpan) -> Cell:
         """Return the visible cell of one term of a domain read."""
@@ -146,13 +160,8 @@ class Presences:
     def anchor(self, domain_read: DomainRead, group: StockGroup, window: DateWindow) -> Anchor | None:
         """Return the anchor: the last period of the group's grain in which the window holds rows; None without rows."""
         key = (domain_read, group.key, window.spans)
-        if key not in self._anchors:
-            self._anchors[key] = self._anchor(domain_read, group, window)
-        return self._anchors[key]
-
-    @cached_property
-    def _anchors(self) -> dict[tuple[DomainRead, str, tuple[Span, ...]], Anchor | None]:
-        return {}
+        (found,) = kept(self.seen.anchors, key, lambda: (self._anchor(domain_read, group, window),))
+        return found
 
     def _anchor(self, domain_read: DomainRead, group: StockGroup, window: DateWindow) -> Anchor | None:
         presence = self.of(domain_read, group)
@@ -206,14 +215,8 @@ class Presences:
 
         Days are too fine: days without rows are mostly weekends.
         """
-        key = (domain_read, window, grain)
-        if key not in self._coverages:
-            self._coverages[key] = self._coverage(domain_read, window, grain)
-        return self._coverages[key]
-
-    @cached_property
-    def _coverages(self) -> dict[tuple[DomainRead, DateWindow, Grain], Coverage]:
-        return {}
+        key = (domain_read, window.spans, grain)
+        return kept(self.seen.coverages, key, lambda: self._coverage(domain_read, window, grain))
 
     def _coverage(self, domain_read: DomainRead, window: DateWindow, grain: Grain) -> Coverage:
         calendar = self.reader.catalogue.calendar

@@ -17,8 +17,9 @@ from engine.model.notes import NAMED, Note
 from engine.model.scenarios import ALL_DAYS
 from engine.model.scope import UNASSIGNED, Cell, CodeSet
 from engine.model.stopping import watched
-from engine.plans.figures import ColumnRead, FigurePlan
+from engine.plans.figures import FigurePlan
 from engine.plans.presence import group_cell
+from engine.plans.windows import ColumnRead
 from engine.queries.values import Filter
 
 FINER = (Grain.DATE, Grain.WEEK)  # grains finer than a month

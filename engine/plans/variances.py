@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.model.evaluation import added, is_whole
 from engine.model.exact import ZERO, Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Variance
 from engine.model.stopping import watched
-from engine.plans.figures import ColumnRead, Figures
+from engine.plans.figures import Figures
 from engine.plans.rows import Expression
+from engine.plans.windows import ColumnRead
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,14 +19,19 @@ class Variances:
 
     figures: Figures
 
-    def of(self, variance: Variance, expression: Expression, a: ColumnRead, b: ColumnRead) -> list[Figure]:
+    def of(self, variance: Variance, expression: Expression, a: ColumnRead, b: ColumnRead) -> Sequence[Figure]:
         """Return the variance of an expression between two column reads, one figure for each place.
 
         A missing side of an additive figure counts as 0 if its scenario holds rows of every domain in its own window
         and the window is closed and loaded to its end. Otherwise the variance is missing.
         """
         figures = self.figures
-        pairs = zip(figures.of(expression, a), figures.of(expression, b), figures.places, strict=True)
+        of_a, of_b = figures.of(expression, a), figures.of(expression, b)
+        if not variance.relative and is_whole(of_a) and is_whole(of_b):
+            differences = added([(False, of_a), (True, of_b)])
+            if differences is not None:
+                return differences
+        pairs = zip(of_a, of_b, figures.places, strict=True)
         return [
             variance.of_exact(first, second)
             if isinstance(first, Exact) and isinstance(second, Exact)

@@ -1,17 +1,34 @@
 """Date windows: the days that each column reads, split at every boundary so that each interval is summed once."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
+from typing import TypeVar
 
+from engine.books.reader import Reader
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import UNDATED_CODE, WITHOUT_DATE, Grain, PeriodRange, Span
 from engine.model.scenarios import Side, TermSpan
 from engine.model.stopping import watched
 from engine.queries.values import Query, TimeColumn
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+MOST_KEPT = 5_000  # of what reports leave for later ones beside what the books memoise
+
+
+def kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
+    """Return what is kept under a key; make it first if there is nothing. Beyond a bound all are let go of."""
+    found = known.get(key)
+    if found is None:
+        if len(known) >= MOST_KEPT:
+            known.clear()
+        found = known[key] = make()
+    return found
 
 
 @dataclass(frozen=True)
@@ -42,7 +59,7 @@ class DateWindow:
 
     The window of rows without a date is WITHOUT_DATE alone.
 
-    Windows compare by identity. A plan makes each window once.
+    Windows compare by identity. A plan makes each window once, and takes those of whole periods from earlier ones.
     """
 
     spans: tuple[Span, ...]
@@ -77,20 +94,54 @@ class DateWindow:
 EMPTY_WINDOW = DateWindow((), "")
 
 
-def windows_of(side: Side, query: Query, columns: Sequence[TimeColumn], calendar: Calendar) -> tuple[DateWindow, ...]:
+@dataclass(frozen=True, eq=False)
+class ColumnRead:
+    """Date windows of one side of a column, the total last, restricted to the scope that compared sides share.
+
+    Column reads compare by identity. A plan makes each of them once.
+    """
+
+    side: Side
+    shared: frozenset[str]
+    windows: tuple[DateWindow, ...]
+    reader: Reader
+
+    def domain_read(self, domain: str) -> DomainRead:
+        """Return the part that belongs to one domain, the same object in every report."""
+        known = self._domain_reads.get(domain)
+        if known is None:
+            key = ("domain read", domain, self.side, self.shared)
+            known = self._domain_reads[domain] = self.reader.memo(
+                key, lambda: DomainRead(domain, self.side.term_spans(domain), self.shared)
+            )
+        return known
+
+    @cached_property
+    def _domain_reads(self) -> dict[str, DomainRead]:
+        return {}
+
+
+PeriodWindows = dict[tuple[Grain, int], DateWindow]  # of sides that shift alike: by the grain and number of a period
+
+
+def windows_of(
+    side: Side, query: Query, columns: Sequence[TimeColumn], calendar: Calendar, known: PeriodWindows
+) -> tuple[DateWindow, ...]:
     """Return the window of each time column of a side, then the window of the total.
 
     Each column shifts by its own period; days that two calendars cut have none, and no side that shifts. The total
     shifts the whole range; a shift to a window, such as year to date, takes the window of the last column instead.
     """
-    single = [column_window(side, column, calendar) for column in watched(columns)]
+    single = [column_window(side, column, calendar, known) for column in watched(columns)]
     last = last_column(columns)
     total = shifted_window(side, query.selected, calendar) if last is None or not side.has_window else single[last]
     return (*single, total)
 
 
-def column_window(side: Side, column: TimeColumn, calendar: Calendar) -> DateWindow:
+def column_window(side: Side, column: TimeColumn, calendar: Calendar, known: PeriodWindows) -> DateWindow:
     """Return the window that a side reads for a column."""
+    if whole := column.whole:
+        return kept(known, (whole.grain, whole.ordinal), lambda: shifted_window(side, column.runs, calendar))
     if runs := column.runs:
         return shifted_window(side, runs, calendar)
     label = " and ".join(period.label for period in column.periods)
@@ -118,6 +169,8 @@ class IntervalSplits:
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self.spans = spans
+        self._runs: dict[DateWindow, Sequence[Run]] = {}
+        self._together: dict[tuple[DateWindow, ...], WindowRuns] = {}
 
     @property
     def count(self) -> int:
@@ -126,10 +179,11 @@ class IntervalSplits:
 
     def runs(self, window: DateWindow) -> Sequence[Run]:
         """Return the runs of intervals of a window, one for each of its spans."""
-        found = self._known.get(window)
-        if found is None:
-            found = self._known[window] = [self.inside(span) for span in watched(window.spans)]
-        return found
+        return kept(self._runs, window, lambda: [self.inside(span) for span in watched(window.spans)])
+
+    def together(self, windows: tuple[DateWindow, ...]) -> "WindowRuns":
+        """Return the runs of some windows, to be read together."""
+        return kept(self._together, windows, lambda: WindowRuns(windows, self))
 
     def of(self, window: DateWindow) -> Sequence[int]:
         """Return the positions of the intervals of a window."""
@@ -145,9 +199,19 @@ class IntervalSplits:
     def _starts(self) -> list[date]:
         return [interval.first for interval in watched(self.spans)]
 
-    @cached_property
-    def _known(self) -> dict[DateWindow, Sequence[Run]]:
-        return {}
+
+class WindowRuns:
+    """The runs of some windows, made once to be read from the amounts of every base and of all members."""
+
+    def __init__(self, windows: Sequence[DateWindow], splits: IntervalSplits) -> None:
+        self.runs = [splits.runs(window) for window in watched(windows)]
+        self.divisors = [window.divisor for window in watched(windows)]
+        self.is_divided = any(divisor != 1 for divisor in self.divisors)
+        self.are_single = all(len(runs) == 1 for runs in self.runs)  # each one run, as windows of whole months are
+        if self.are_single and len(self.runs) > 1:
+            self.never_empty = all(first < after for ((first, after),) in self.runs)
+            self.firsts = itemgetter(*(first for ((first, _),) in self.runs))
+            self.afters = itemgetter(*(after for ((_, after),) in self.runs))
 
 
 def split_intervals(windows: Iterable[DateWindow], boundaries: Sequence[date] = ()) -> tuple[Span, ...]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.labels import LabelDetail
@@ -73,7 +74,7 @@ class TimeAxis:
         return words[0] if period.beside is LabelDetail.NOTHING else words[-1]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TimeColumn:
     """The days that one period of each axis of time has in common; of a sub-total, those of a period of the first."""
 
@@ -81,12 +82,12 @@ class TimeColumn:
     spans: tuple[Span, ...]
     parts: tuple[Period, ...] = ()  # of a sub-total: the periods that its columns are, if each is one
 
-    @property
+    @cached_property
     def whole(self) -> Period | None:
         """The period with exactly these days, None if two calendars cut each other."""
         return next((period for period in self.periods if self.spans == (period.span,)), None)
 
-    @property
+    @cached_property
     def runs(self) -> Sequence[PeriodRange]:
         """The periods that it is made of, none if two calendars cut each other."""
         return [PeriodRange(period, period) for period in ((self.whole,) if self.whole else self.parts)]

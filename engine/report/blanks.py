@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from engine.model.evaluation import is_whole
 from engine.model.exact import Exact
 from engine.model.formulas import Nothing
 from engine.model.notes import BLANKS, Note
@@ -14,7 +15,6 @@ from engine.report.data import MemberTuple
 from engine.report.ranking import FigureTable
 
 TOTAL = "(total)"
-EXACT = frozenset({Exact})
 MEMBERS = "(members)"  # every member, without the total
 
 
@@ -26,7 +26,7 @@ def blank_notes(plan: FigurePlan, table: FigureTable, shown: Sequence[bool]) -> 
     for row in rows:
         for column, figures in enumerate(table.by_row[row]):
             plan.stop()
-            if EXACT.issuperset(map(type, figures)):
+            if is_whole(figures):
                 continue
             for place, figure in enumerate(watched(figures, plan.stop)):
                 if not isinstance(figure, Exact):

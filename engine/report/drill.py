@@ -13,9 +13,10 @@ from engine.model.catalogue import DimensionKind
 from engine.model.requests import Exclusion, Selection
 from engine.model.scenarios import Reference, Side
 from engine.model.scope import ALL
-from engine.plans.figures import ColumnRead, FigurePlan
+from engine.plans.figures import FigurePlan
 from engine.plans.row_plan import operands_of, terms_of
 from engine.plans.rows import Expression, Row
+from engine.plans.windows import ColumnRead
 from engine.queries.filters import named_by
 from engine.queries.values import TimeColumn
 from engine.report.data import Drill, ReportMember

@@ -10,13 +10,14 @@ from engine.model.formulas import Figure, Nothing
 from engine.model.requests import Exclusion
 from engine.model.scenarios import Reference, Variance
 from engine.model.stopping import watched
-from engine.plans.figures import ColumnRead, FigurePlan, Figures
+from engine.plans.figures import FigurePlan, Figures
 from engine.plans.places import Coordinates
 from engine.plans.report_size import refuse_too_many_shown
 from engine.plans.rows import Row
 from engine.plans.variances import Variances
 from engine.plans.weight_notes import is_weighed
 from engine.plans.weights import Axis
+from engine.plans.windows import ColumnRead
 from engine.queries.filters import filter_of
 from engine.queries.values import Filter, Ranking
 from engine.report.data import OTHERS, MemberTuple, ReportMember

@@ -12,7 +12,7 @@ from engine.model.notes import Note
 from engine.model.scenarios import Side
 from engine.model.scope import Cuts
 from engine.plans.currency_notes import CurrencyRead, currency_notes, currency_reads
-from engine.plans.figures import ColumnRead, FigurePlan, Figures, MetricPlan, ReportPlan, StatementPlan
+from engine.plans.figures import FigurePlan, Figures, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import Freshness, freshness
 from engine.plans.notes import notes
 from engine.plans.outside_notes import outside_notes
@@ -21,6 +21,7 @@ from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
 from engine.plans.rows import MeasureExpression, Row
 from engine.plans.sum_notes import sum_notes
 from engine.plans.weight_notes import weight_notes
+from engine.plans.windows import ColumnRead
 from engine.queries.values import ScenarioColumn
 from engine.report.blanks import blank_notes
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, style_of

@@ -75,7 +75,7 @@ def test_a_report_is_planned_without_reading_and_collected_at_once(store: Watche
         filters={},
     )
     plan = plan_metrics(metric_query(asked, store.reader), store.reader)
-    assert plan.figures.presences.known
+    assert plan.figures.presences.seen.known
     assert len(plan.figures.axes) == len({*by} - {"period"})  # which members are visible is known beforehand, too
     store.tell = refuse
     reads = [read for known in (*plan.figures.batches, *currency_reads(plan.figures)) for read in known.reads]
