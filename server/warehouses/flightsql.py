@@ -6,11 +6,10 @@ folder: it needs no catalogue, and a folder without a table, or a file that is m
 
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -18,10 +17,10 @@ import pyarrow as pa
 
 from engine.model.stopping import Stop, never
 from server.base.interfaces import StoreDown
+from server.warehouses.adbc import AdbcWarehouse
 from server.warehouses.dialects import SPARK, ColumnKind, LakeVersion
 from server.warehouses.tables import PART, WarehouseTable
 from server.warehouses.warehouse import (
-    GLANCE,
     SESSIONS,
     TIMEOUT,
     SqlStatement,
@@ -71,16 +70,7 @@ BY_ROWS: Final = "say `pin: rows`"
 COMMIT: Final = "/[0-9]{20}[.]json$"  # of the paths of a log
 
 
-@dataclass(slots=True)
-class FlightSession:
-    """A connection, if it is made already, and the statement that runs in it."""
-
-    connection: Any = None
-    cursor: Any = None
-    ended: bool = False
-
-
-class FlightSqlWarehouse(Warehouse):
+class FlightSqlWarehouse(AdbcWarehouse):
     """Facts in a lake, read over Flight SQL."""
 
     engine = "Flight SQL"
@@ -98,7 +88,7 @@ class FlightSqlWarehouse(Warehouse):
 
         One that `attaches` tables of somebody else has no lake. Raises StatementRefused if another one names none.
         """
-        super().__init__(timeout, sessions)
+        super().__init__(import_module("adbc_driver_flightsql.dbapi"), timeout, sessions)
         address = urlsplit(url)
         self._lake = parse_qs(address.query).get("lake", [""])[0].rstrip("/")
         if not self._lake and not attaches:
@@ -106,8 +96,6 @@ class FlightSqlWarehouse(Warehouse):
         self.dialect = replace(SPARK, lake=self._lake)
         self._uri = f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
         self._options = call_options(timeout, unquote(address.username or ""), unquote(address.password or ""))
-        self._runs = ThreadPoolExecutor(sessions, thread_name_prefix="flightsql")
-        self._driver = import_module("adbc_driver_flightsql.dbapi")
         self._delta = import_module("deltalake") if writes else None
         self._writing = Lock()
 
@@ -153,11 +141,6 @@ class FlightSqlWarehouse(Warehouse):
             self.ping()
             return False
         return True
-
-    def close(self) -> None:
-        """Close every session."""
-        super().close()
-        self._runs.shutdown(wait=False, cancel_futures=True)
 
     def _create(self, table: WarehouseTable) -> None:
         """Create a table, or add the columns that it lacks.
@@ -229,60 +212,14 @@ class FlightSqlWarehouse(Warehouse):
 
     # Reading, over Flight SQL.
 
-    def _open(self) -> FlightSession:
-        return FlightSession()  # which connects in the thread of its first statement
-
-    def _close(self, session: FlightSession) -> None:
-        """Close a session. A server that is stopped holds the thread until the timeout, and no call."""
-        session.ended = True
-        connection, session.connection = session.connection, None
-        if connection is not None:
-            Thread(target=self._close_quietly, args=[connection], name="close of a session", daemon=True).start()
-
-    def _close_quietly(self, connection: Any) -> None:
-        with suppress(self._driver.Error):
-            connection.close()
-
-    def _run(self, session: FlightSession, statement: SqlStatement, watch: Stop) -> pa.Table:
-        running = self._runs.submit(self._fetch, session, statement)
-        try:
-            while not wait([running], GLANCE).done:
-                watch()
-        finally:
-            while session.cursor is not None and not running.done():
-                session.cursor.adbc_cancel()  # which waits for no server
-                wait([running], GLANCE)
-        return running.result()
-
-    def _fetch(self, session: FlightSession, statement: SqlStatement) -> pa.Table:
-        with self._refusals():
-            if session.connection is None:
-                session.connection = self._connect()
-            if session.ended:
-                self._close(session)
-                return pa.table({})
-            session.cursor = session.connection.cursor()
-            try:
-                session.cursor.execute(statement.text)
-                rows = session.cursor.fetch_arrow_table()
-                session.cursor.close()
-            finally:
-                session.cursor = None
-            return rows
-
     def _connect(self) -> Any:
         connecting = f"{min(CONNECTING, self.timeout):g}"
         connection = self._driver.connect(self._uri, db_kwargs={**self._options, QUERY: connecting}, autocommit=True)
         connection.adbc_connection.set_options(**{QUERY: self._options[QUERY]})
         return connection
 
-    @contextmanager
-    def _refusals(self) -> Iterator[None]:
-        try:
-            yield
-        except self._driver.Error as fault:
-            status = getattr(fault, "status_code", None)
-            raise refusal(getattr(status, "name", "UNKNOWN"), str(fault), self) from None
+    def _refusal(self, status: str, message: str) -> StoreDown:
+        return refusal(status, message, self)
 
 
 def call_options(timeout: float, user: str, password: str) -> dict[str, str]:

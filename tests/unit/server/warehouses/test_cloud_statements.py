@@ -1,9 +1,11 @@
 """The statements for Snowflake and BigQuery: each is one that the service's grammar knows, of the version surveyed."""
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -14,14 +16,17 @@ from sqlglot import exp
 
 from engine.model.calendar.periods import Span
 from engine.model.fact_store import DATE, Aggregate, DistinctSlice, LastKnownSlice, RowSlice
+from engine.model.feeds import FeedSource, SourceKind
 from engine.model.scope import Cell, CodeSet
+from server.warehouses.adbc import options_of
 from server.warehouses.attached import SCENARIO, AttachedColumn, AttachedRows, AttachedTable
 from server.warehouses.bigquery import BIGQUERY
 from server.warehouses.dialects import Bindings, ColumnKind, SqlDialect
+from server.warehouses.opening import open_source
 from server.warehouses.snowflake import KEPT, SNOWFLAKE
 from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
 from server.warehouses.survey import SurveyText
-from server.warehouses.warehouse import SqlStatement
+from server.warehouses.warehouse import SqlStatement, StatementRefused
 from tests.support.statements import hold_to_lock
 
 INSTANT = {"snowflake": "2026-03-01 05:15:00.123", "bigquery": "2026-03-01 05:15:00.123+00"}
@@ -150,3 +155,17 @@ def test_a_list_is_bound_as_one_text_of_its_rows(dialect: SqlDialect, ids: list[
     dialect.listed(bindings, [ids, numbers], ("tieout_code", "tieout_group"))
     (bound,) = bindings.parameters
     assert json.loads(bound) == [list(row) for row in zip(ids, numbers, strict=True)]
+
+
+@pytest.mark.parametrize(("kind", "module"), [("snowflake", "adbc_driver_snowflake"), ("bigquery", "google.cloud")])
+def test_a_client_that_is_not_installed_is_named(kind: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    source = FeedSource(key="dwh", kind=SourceKind(kind), environment="DWH", has_options=True)
+    with pytest.raises(StatementRefused, match=rf"is not installed: pip install 'tieout\[{kind}\]'"):
+        open_source(source, Path(), {"DWH": "{}"})
+
+
+@pytest.mark.parametrize("text", ["{", "{1: 2}", "[]", '{"a": 1}'])
+def test_options_that_are_no_texts_are_refused_without_them(text: str) -> None:
+    with pytest.raises(StatementRefused, match="its options are no JSON object of texts: see `options_env`"):
+        options_of(text)
