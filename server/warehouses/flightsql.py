@@ -59,6 +59,7 @@ REFUSALS: Final = (  # words of Sail -> what to do
         "worker task slots",
         "it reads more parts than its workers have task slots; raise cluster.worker_task_slots of Sail",
     ),
+    ("Overflowing on", "an amount has more digits than 38"),
     ("cannot resolve attribute", "a table lacks a column; {mend}"),
 )
 GONE: Final = (  # words of Sail about a version of a table -> why it cannot be read

@@ -135,8 +135,28 @@ def test_tables_of_the_catalogue_are_pinned_by_their_folder_and_views_by_their_r
     assert "it has no table of this name; load the feed again" in lake.refusal()[1]
 
 
-def test_a_survey_refuses_amounts_that_are_not_exact(lake: AttachedBooks) -> None:
+REFUSED = (
+    ("numeric(18,2)", "double", "40", "lines.BETRAG is double, which holds no exact amounts: make it NUMERIC"),
+    ("numeric(18,2)", "numeric(18,4)", "40.125", "1 row: BETRAG has more than 2 decimal places, amount 40.125"),
+    ("numeric(18,2)", "numeric(38,2)", "1e17", "1 row: BETRAG is too large, amount 100,000,000,000,000,000"),
+    ("numeric(18,2)", "numeric(38,0)", "1e37", "an amount has more digits than 38"),
+    ("POSTED date", "POSTED timestamptz", "40", "lines.POSTED is timestamp with time zone, and a day is a DATE or a"),
+)
+
+
+def test_a_survey_refuses_what_no_exact_figure_can_be_made_of(lake: AttachedBooks) -> None:
+    for known, changed, amount, says in REFUSED:
+        shutil.rmtree(lake.table)
+        lake.run(f"create or replace table FINANCE_LINES ({COLUMNS.replace(known, changed)})")
+        lake.run(f"{INSERT.rstrip()}, ('2021-02-11', 'C', 1, 'actual', {amount}, null, 1)")
+        assert says in lake.refusal()[1]
+
+
+def test_days_with_a_time_lie_in_their_month(lake: AttachedBooks) -> None:
     shutil.rmtree(lake.table)
-    lake.run(f"create or replace table FINANCE_LINES ({COLUMNS.replace('numeric(18,2)', 'double')})")
+    lake.run(f"create or replace table FINANCE_LINES ({COLUMNS.replace('POSTED date', 'POSTED timestamp')})")
     lake.run(INSERT)
-    assert "lines.BETRAG is double, which holds no exact amounts: make it NUMERIC" in lake.refusal()[1]
+    lake.run("update FINANCE_LINES set POSTED = '2021-01-31 23:59:59' where KST = 2")
+    lake.survey()
+    january = lake.door().metric("revenue", dimensions=["centre"], **{**BOTH, "period": ("2021-01", "2021-01")})
+    assert figures(january, "alias", "centre")["A", None] == Decimal("47.25")
