@@ -19,7 +19,7 @@ from engine.model.catalogue import Domain
 from engine.model.extract_formats import BlankRule, DebitCredit
 from engine.model.fact_store import DATE
 from engine.model.feeds import Binding
-from server.warehouses.dialects import ColumnKind, SqlDialect
+from server.warehouses.dialects import ICEBERG, ColumnKind, SqlDialect
 from server.warehouses.tables import PART, declared_kinds, plain_name
 
 SCENARIO: Final = "tieout_scenario"  # columns beside those of keys: the scenario of a row
@@ -98,6 +98,13 @@ def is_folder(table: str) -> bool:
     return "/" in table
 
 
+def name_parts(table: str) -> tuple[str, ...]:
+    """Return the schema and the name of a table; of a folder, its format if it is said, and the folder."""
+    if not is_folder(table):
+        return tuple(table.split("."))
+    return (ICEBERG, table.removeprefix(f"{ICEBERG}.")) if table.startswith(f"{ICEBERG}.") else (table,)
+
+
 def attached_table(binding: Binding, domain: Domain) -> AttachedTable:
     """Return the table that a binding attaches to a domain, under the names that the binding writes."""
     assert binding.attach is not None  # noqa: S101 - its callers have looked
@@ -118,7 +125,7 @@ def attached_table(binding: Binding, domain: Domain) -> AttachedTable:
     return AttachedTable(
         binding=binding.key,
         domain=domain.key,
-        name=(table,) if is_folder(table := binding.attach.table) else tuple(table.split(".")),
+        name=name_parts(binding.attach.table),
         scenario=scenario,
         columns=(
             filled(DATE, domain.time_column, ColumnKind.DAY),

@@ -110,38 +110,46 @@ class SqlDialect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakeDialect(SqlDialect):
-    """How an engine writes SQL that reads Delta tables by their folder, at a version if one is given."""
+    """How an engine writes SQL that reads the tables of a lake by their folder, at a version if one is given."""
 
     def table_of(self, *parts: str) -> str:
-        """Return a table as statements name it: a name with a slash is a folder."""
-        named_by_folder = "/" in parts[-1]
-        return f"delta.{self.name_of(parts[-1])}" if named_by_folder else SqlDialect.table_of(self, *parts)
+        """Return a table as statements name it: a name with a slash is a folder, of Delta unless its format is said."""
+        if "/" not in parts[-1]:
+            return SqlDialect.table_of(self, *parts)
+        return f"{parts[-2] if len(parts) > 1 else DELTA}.{self.name_of(parts[-1])}"
 
     def table_at(self, name: Sequence[str], version: str | None, alias: str) -> str:
         """Return a table under an alias, as it was at a version if one is given."""
         if version is None:
             return SqlDialect.table_at(self, name, version, alias)
         known = LakeVersion.parse(version)
-        return f"{self.table_of(known.folder)} version as of {known.number} as {alias}"
+        return f"{self.table_of(known.form, known.folder)} version as of {known.number} as {alias}"
+
+
+DELTA, ICEBERG = "delta", "iceberg"  # formats of tables in a lake
 
 
 @dataclass(frozen=True, slots=True)
 class LakeVersion:
-    """A version of a Delta table: its number, a digest of the commit that made it, and the folder."""
+    """A version of a table in a lake, and its folder.
+
+    Of Delta, its number and a digest of the commit that made it; of Iceberg, the id of the snapshot, which is random.
+    """
 
     number: int
     commit: str
+    form: str
     folder: str
 
     def __str__(self) -> str:
         """Return the version as the manifest keeps it."""
-        return f"{self.number} {self.commit} {self.folder}"
+        return f"{self.number} {self.commit} {self.form} {self.folder}"
 
     @classmethod
     def parse(cls, text: str) -> "LakeVersion":
         """Return the version that a text stands for."""
-        number, commit, folder = text.split(" ", 2)
-        return cls(int(number), commit, folder)
+        number, commit, form, folder = text.split(" ", 3)
+        return cls(int(number), commit, form, folder)
 
 
 def writable(text: str) -> str:

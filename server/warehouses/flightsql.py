@@ -4,6 +4,8 @@ Sail takes no rows over Flight SQL, so the loader writes them into the lake itse
 folder: it needs no catalogue, and a folder without a table, or a file that is missing, fails it.
 """
 
+import json
+import re
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,7 +20,7 @@ import pyarrow as pa
 from engine.model.stopping import Stop, never
 from server.base.interfaces import StoreDown
 from server.warehouses.adbc import AdbcWarehouse
-from server.warehouses.dialects import SPARK, ColumnKind, LakeVersion
+from server.warehouses.dialects import DELTA, ICEBERG, SPARK, ColumnKind, LakeVersion
 from server.warehouses.tables import PART, WarehouseTable
 from server.warehouses.warehouse import (
     SESSIONS,
@@ -65,9 +67,11 @@ REFUSALS: Final = (  # words of Sail -> what to do
 GONE: Final = (  # words of Sail about a version of a table -> why it cannot be read
     ("Missing commit file", "Sail reads no version from before the last checkpoint of a table"),
     ("not found: No such file", "files of that version have been deleted"),
+    ("Snapshot with id", "that snapshot has expired"),
 )
 LOG: Final = "_delta_log"
 BY_ROWS: Final = "say `pin: rows`"
+METADATA: Final = r"/(v?(\d+)(?:-[0-9a-f-]+)?[.]metadata[.]json)$"  # of the paths of Iceberg: file and number
 COMMIT: Final = "/[0-9]{20}[.]json$"  # of the paths of a log
 
 
@@ -182,20 +186,42 @@ class FlightSqlWarehouse(AdbcWarehouse):
         return {tuple(name): {field.name: words_of_type(field.type) for field in empty.schema}}
 
     def version(self, read: Callable[[SqlStatement], pa.Table], name: Sequence[str]) -> str:
-        """Return the latest version of a Delta table; see Warehouse."""
+        """Return the latest version of a table in the lake; see Warehouse."""
+        if name[0] == ICEBERG and "/" in name[-1]:
+            return str(self._snapshot(read, name[-1]))
         folder = name[-1] if "/" in name[-1] else self._location(read, name)
         log = self.dialect.name_of(f"{folder.rstrip('/')}/{LOG}/*.json")
         newest = f"select max(path) as tieout_newest from binaryFile.{log} where path rlike '{COMMIT}'"
         path = read(SqlStatement(newest)).column(0)[0].as_py()
         if path is None:
             raise StatementRefused(f"{'.'.join(name)} is no Delta table, so nobody can read it as it was; {BY_ROWS}")
-        known = LakeVersion(int(path.rpartition("/")[2].partition(".")[0]), "", folder)
+        known = LakeVersion(int(path.rpartition("/")[2].partition(".")[0]), "", DELTA, folder)
         return str(replace(known, commit=self._commit(read, known)))
 
     def has_version(self, version: str, stop: Stop = never) -> bool:
         """Tell whether the folder holds the table of a version; another one may have been made there. See Warehouse."""
         known = LakeVersion.parse(version)
-        return self._commit(lambda statement: self.read(statement, stop), known) == known.commit
+        return (
+            known.form == ICEBERG or self._commit(lambda statement: self.read(statement, stop), known) == known.commit
+        )
+
+    def _snapshot(self, read: Callable[[SqlStatement], pa.Table], folder: str) -> LakeVersion:
+        """Return the current snapshot of an Iceberg table, which its newest file of metadata names."""
+        metadata = f"{folder.rstrip('/')}/metadata"
+        listed = f"select path from binaryFile.{self.dialect.name_of(f'{metadata}/*.metadata.json')}"
+        files: dict[int, list[str]] = {}
+        for path in read(SqlStatement(listed)).column(0).to_pylist():
+            if found := re.search(METADATA, path):
+                files.setdefault(int(found[2]), []).append(found[1])
+        newest = files[max(files)] if files else []
+        if len(newest) != 1:
+            raise StatementRefused(f"{folder} has {len(newest)} newest files of Iceberg metadata, not one; {BY_ROWS}")
+        file = self.dialect.name_of(f"{metadata}/{newest[0]}")
+        text = read(SqlStatement(f"select cast(content as string) as tieout_text from binaryFile.{file}"))
+        snapshot = json.loads(text.column(0)[0].as_py()).get("current-snapshot-id")
+        if snapshot in (None, -1):
+            raise StatementRefused(f"the Iceberg table {folder} has no snapshot yet: write its first rows")
+        return LakeVersion(snapshot, "-", ICEBERG, folder)
 
     def _commit(self, read: Callable[[SqlStatement], pa.Table], known: LakeVersion) -> str:
         """Return a digest of the commit that made a version: it names its files, whose names are random."""

@@ -19,7 +19,9 @@ TAKEN: Final = frozenset(
     {"source", "target", "attach", "pin", "scenario", "map", "amount", "constant", "numbers"}
     | {"schedule", "timezone", "allow_empty", "unknown_members"}
 )
-FOLDER: Final = r"([a-z0-9]+:/)?/[A-Za-z0-9\-._~/]+"  # Sail 0.7 escapes other characters, and finds no table then
+FOLDER: Final = (
+    r"(iceberg[.])?([a-z0-9]+:/)?/[A-Za-z0-9\-._~/]+"  # Sail 0.7 escapes other characters, and finds no table then
+)
 TIME_TRAVEL: Final = "time_travel"
 VIEW: Final = "make a view that does so, and attach the view"
 

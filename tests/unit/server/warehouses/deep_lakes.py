@@ -135,6 +135,34 @@ def test_tables_of_the_catalogue_are_pinned_by_their_folder_and_views_by_their_r
     assert "it has no table of this name; load the feed again" in lake.refusal()[1]
 
 
+ICE_ROWS = """
+(date '2021-01-05', 'A', 1, 'actual', 10, 'x', 1), (date '2021-01-07', 'B', null, 'actual', 5.25, null, 1),
+(date '2021-02-05', 'B', 2, 'actual', 32, 'y', 1), (date '2021-02-09', 'A', 1, 'budget', 5, '', 1)
+"""
+
+
+def test_an_iceberg_table_is_read_at_its_snapshot(lake: AttachedBooks, sail: SailServer, tmp_path: Path) -> None:
+    folder = tmp_path / "ice"
+    with closing(FlightSqlWarehouse(sail.url(), timeout=60)) as owner:
+        columns = COLUMNS.replace("varchar(20)", "string").replace("text", "string").replace("numeric", "decimal")
+        owner.read(SqlStatement(f"create table ICE ({columns}) using iceberg location '{folder}'"))
+        owner.read(SqlStatement(f"insert into ICE values {ICE_ROWS}"))
+        for pin in ("time_travel", "rows"):
+            shutil.rmtree(tmp_path / "books")
+            lake.write(attach=f"iceberg.{folder}", pin=pin)
+            rows = lake.survey()
+            door = lake.door()
+            surveyed = actual(door, "centre")
+            assert (rows, surveyed) == ((4, Decimal("47.25")) if pin == "time_travel" else (5, Decimal("147.25")))
+            more = "insert into ICE values (date '2021-02-11', 'new', 9, 'actual', 100, 'later', 2)"
+            owner.read(SqlStatement(more))
+            if pin == "time_travel":
+                assert len(door.rows("gl", scenario="actual", limit=9).rows) == 3
+            else:
+                with pytest.raises(Unavailable, match="ice has changed since it was surveyed at "):
+                    actual(door, "centre")
+
+
 REFUSED = (
     ("numeric(18,2)", "double", "40", "lines.BETRAG is double, which holds no exact amounts: make it NUMERIC"),
     ("numeric(18,2)", "numeric(18,4)", "40.125", "1 row: BETRAG has more than 2 decimal places, amount 40.125"),

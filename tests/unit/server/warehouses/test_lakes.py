@@ -18,9 +18,9 @@ from engine.model.calendar.periods import Span
 from engine.model.fact_store import Aggregate
 from engine.model.feeds import FeedSource, SourceKind
 from engine.model.scope import EVERYTHING, Cell, CodeSet
-from server.warehouses.attached import SCENARIO, AttachedColumn, AttachedRows, AttachedTable, month_of
+from server.warehouses.attached import SCENARIO, AttachedColumn, AttachedRows, AttachedTable, month_of, name_parts
 from server.warehouses.dialects import SPARK, Bindings, ColumnKind, LakeVersion, NotWritable
-from server.warehouses.flightsql import words_of_type
+from server.warehouses.flightsql import FlightSqlWarehouse, words_of_type
 from server.warehouses.opening import WarehouseUnnamed, open_source
 from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
 from server.warehouses.survey import SurveyText
@@ -28,7 +28,7 @@ from server.warehouses.warehouse import SqlStatement, StatementRefused, Warehous
 from tests.support.statements import hold_to_lock
 
 FOLDER = "s3://bucket/the`lake/lines"
-VERSION = str(LakeVersion(12, "0" * 64, FOLDER))
+VERSION = str(LakeVersion(12, "0" * 64, "delta", FOLDER))
 ODD_IDS = ("it's", 'a"b', "back\\slash", "a\nb", " padded ", "", "数", "🙂", "--", ",", "a,b")
 IDS = ("", *(known for known in ODD_IDS if known), *(f"m{at}" for at in range(2 * MOST_LISTED)))
 FEW, MANY = (Cell.where("account", CodeSet(frozenset(range(1, most)))) for most in (12, MOST_LISTED + 20))
@@ -90,6 +90,36 @@ def test_a_survey_reads_the_folder_at_its_version() -> None:
         (table,) = tables_in(made.text)
         assert table.name == FOLDER
         assert "version as of 12" in made.text
+
+
+def test_versions_are_found_in_the_log_of_a_table() -> None:
+    with closing(FlightSqlWarehouse("grpc://127.0.0.1:1", attaches=True)) as reader:
+
+        def version(name: tuple[str, ...], *answers: list[str]) -> str:
+            left = iter(answers)
+            return reader.version(lambda _: pa.table({"found": pa.array(next(left), pa.string())}), name)
+
+        delta, iceberg = ("/lake/lines",), name_parts("iceberg.s3://bucket/lines")
+        commit = "lake/lines/_delta_log/00000000000000000012.json"
+        assert version(delta, [commit], ["abc"]) == "12 abc delta /lake/lines"
+        with pytest.raises(
+            StatementRefused, match="is no Delta table, so nobody can read it as it was; say `pin: rows`"
+        ):
+            version(delta, [None])
+        files = ["m/v9.metadata.json", "m/v10.metadata.json", "m/v11.gz.metadata.json"]
+        found = version(iceberg, files, ['{"current-snapshot-id": 77}'])
+        assert found == "77 - iceberg s3://bucket/lines"
+        named = SPARK.table_at(iceberg, found, "tieout_base")
+        assert named == "iceberg.`s3://bucket/lines` version as of 77 as tieout_base"
+        assert reader.has_version(found)  # without a question: its id is random
+        for files, says in (
+            ([], "has 0 newest files"),
+            (["m/2-a.metadata.json", "m/2-b.metadata.json"], "has 2 newest"),
+        ):
+            with pytest.raises(StatementRefused, match=f"{says}.* of Iceberg metadata, not one; say `pin: rows`"):
+                version(iceberg, files)
+        with pytest.raises(StatementRefused, match="has no snapshot yet: write its first rows"):
+            version(iceberg, ["m/v1.metadata.json"], ['{"current-snapshot-id": -1}'])
 
 
 def test_ids_stand_in_a_statement_as_one_text_whatever_they_hold() -> None:
