@@ -3,17 +3,19 @@
 import json
 from abc import abstractmethod
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from threading import Thread
-from typing import Any
+from dataclasses import dataclass, field
+from threading import Lock, Thread
+from typing import Any, Final
 
 import pyarrow as pa
 
 from engine.model.stopping import Stop
 from server.base.interfaces import StoreDown
 from server.warehouses.warehouse import GLANCE, SESSIONS, TIMEOUT, SqlStatement, StatementRefused, Warehouse
+
+CANCELLING: Final = 1.0  # seconds that a cancelled statement may take to end; afterwards no call waits for it
 
 
 @dataclass(slots=True)
@@ -23,6 +25,15 @@ class AdbcSession:
     connection: Any = None
     cursor: Any = None
     ended: bool = False
+    lock: Any = field(default_factory=Lock)
+
+    def given_up(self) -> Any | None:
+        """Return the connection, once, of a session that has ended and runs no statement."""
+        with self.lock:
+            if not self.ended or self.cursor is not None:
+                return None
+            connection, self.connection = self.connection, None
+            return connection
 
 
 class AdbcWarehouse(Warehouse):
@@ -51,9 +62,12 @@ class AdbcWarehouse(Warehouse):
         return AdbcSession()
 
     def _close(self, session: AdbcSession) -> None:
-        """Close a session. A server that is stopped holds the thread until the timeout, and no call."""
+        """Close a session. A server that is stopped holds threads until their timeout, and no call.
+
+        A statement that still runs keeps its connection, which no other thread may close, until it ends.
+        """
         session.ended = True
-        connection, session.connection = session.connection, None
+        connection = session.given_up()
         if connection is not None:
             Thread(target=self._close_quietly, args=[connection], name="close of a session", daemon=True).start()
 
@@ -67,10 +81,17 @@ class AdbcWarehouse(Warehouse):
             while not wait([running], GLANCE).done:
                 watch()
         finally:
-            while session.cursor is not None and not running.done():
-                session.cursor.adbc_cancel()  # which waits for no server
-                wait([running], GLANCE)
+            if not running.done():
+                Thread(target=self._cancel, args=[session, running], name="cancel", daemon=True).start()
+                wait([running], CANCELLING)
         return running.result()
+
+    def _cancel(self, session: AdbcSession, running: Future[pa.Table]) -> None:
+        """End a statement. Some drivers wait until the server has heard of it."""
+        while (cursor := session.cursor) is not None and not running.done():
+            with suppress(self._driver.Error):  # of a cursor that was closed meanwhile
+                cursor.adbc_cancel()
+            wait([running], GLANCE)
 
     def _fetch(self, session: AdbcSession, statement: SqlStatement) -> pa.Table:
         with self._refusals():
@@ -86,6 +107,8 @@ class AdbcWarehouse(Warehouse):
                 session.cursor.close()
             finally:
                 session.cursor = None
+                if session.ended:
+                    self._close(session)
             return rows
 
     @contextmanager

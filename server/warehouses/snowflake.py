@@ -23,6 +23,7 @@ from server.warehouses.warehouse import (
 
 CLIENT: Final = "adbc.snowflake.sql.client_option."
 LOGIN: Final = "10s"  # that a login may take at most
+REQUEST: Final = "60s"  # and a request: the service answers one that waits for rows within 45 s
 SESSION: Final = (  # of every session; rights of other roles than the first would not be those that are looked at
     "alter session set statement_timeout_in_seconds = {seconds}",
     "alter session set quoted_identifiers_ignore_case = false",
@@ -135,4 +136,5 @@ class SnowflakeWarehouse(AdbcWarehouse):
 def driver_options(address: str) -> Mapping[str, str]:
     """Return the options of the driver. Raises StatementRefused if they are no JSON object of texts."""
     given = {"uri": address} if not address.startswith("{") else options_of(address)
-    return {f"{CLIENT}login_timeout": LOGIN, **given, f"{CLIENT}use_high_precision": "false"}
+    limits = {f"{CLIENT}login_timeout": LOGIN, f"{CLIENT}client_timeout": REQUEST}
+    return {**limits, **given, f"{CLIENT}use_high_precision": "false"}

@@ -6,6 +6,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -141,6 +142,28 @@ def test_a_call_that_ends_ends_its_statement_in_the_service(books: Books) -> Non
         ended = service.server.cancelled if isinstance(service.server, BigQueryServer) else service.server.aborted
         wait_for(lambda: len(ended) == 1)
         service.server.held.clear()
+
+
+def test_a_service_that_hangs_holds_no_call(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    service, _ = books
+    released, waited = Event(), list[bool]()
+    looks = iter(range(5))
+
+    def stop() -> None:
+        if next(looks, None) is None:
+            raise KeyError("the call has ended")
+
+    def hang(*_: Any) -> Any:
+        waited.append(released.wait(60))
+        raise ConnectionResetError
+
+    with closing(reader(service)) as known:
+        known.ping()
+        monkeypatch.setattr(service.server, "answer", hang)
+        with pytest.raises(KeyError, match="the call has ended"):
+            known.read(LINES, stop)
+    assert not waited  # it hangs still
+    released.set()
 
 
 def test_the_service_is_told_what_a_statement_may_take(books: Books) -> None:
