@@ -157,7 +157,9 @@ def test_a_list_is_bound_as_one_text_of_its_rows(dialect: SqlDialect, ids: list[
     assert json.loads(bound) == [list(row) for row in zip(ids, numbers, strict=True)]
 
 
-@pytest.mark.parametrize(("kind", "module"), [("snowflake", "adbc_driver_snowflake"), ("bigquery", "google.cloud")])
+@pytest.mark.parametrize(
+    ("kind", "module"), [("snowflake", "adbc_driver_snowflake.dbapi"), ("bigquery", "google.cloud.bigquery")]
+)
 def test_a_client_that_is_not_installed_is_named(kind: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     source = FeedSource(key="dwh", kind=SourceKind(kind), environment="DWH", has_options=True)
