@@ -1,7 +1,7 @@
 """The mapped partitions of one version, and what occurs in their rows: days and codes.
 
-Whoever may see a part of the rows sees nearly every day and code that they may. So a sample of all partitions is asked
-first, and every row only for what the sample lacks.
+Whoever may see a part of the rows sees nearly every day and code that they may. So from the second question on a sample
+of all partitions is asked first, and every row only for what the sample lacks.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -26,6 +26,7 @@ from engine.model.stopping import watched
 PART = "part"  # column of a frame of several partitions: the position of the partition
 SAMPLED_ROWS = 200_000  # of a scenario of a domain
 MOST_SAMPLES = 16  # that are kept
+LEAST_SHARE = 0.2  # of the rows that a permission keeps, for which a sample is made
 
 
 class MappedFacts:
@@ -42,6 +43,7 @@ class MappedFacts:
                 known = without_undeclared(part, domains[key]) if key in domains else part
                 self._partitions.setdefault((key, part.scenario), []).append(known)
         self._frames: dict[str, pl.DataFrame] = {}
+        self._asked: set[tuple[str, str]] = set()  # of domain and scenario: asked again, they are worth a sample
         self._samples: dict[tuple[str, str, str], pl.DataFrame] = {}
         self._codes: dict[tuple[str, str, str], frozenset[int]] = {}
 
@@ -95,12 +97,14 @@ class MappedFacts:
         predicate, missing = self.predicate(within), frozenset[Any](values)
         if predicate is None or within.is_nothing:
             return missing if predicate is None else frozenset()
-        for some in (self.sample, self.rare):
+        looked = (domain, scenario) in self._asked and self.share(within) > LEAST_SHARE
+        self._asked.add((domain, scenario))
+        for some in ((self.sample,) if column == DATE else (self.sample, self.rare)) if looked else ():
             if missing:
                 rows = some(domain, scenario, column).lazy().filter(predicate)
                 missing -= frozenset(rows.select(pl.col(column).unique()).collect(engine="in-memory")[column])
         parts = self.partitions(domain, scenario)
-        if missing and self.sample(domain, scenario, column).height < sum(part.rows for part in parts):
+        if missing and (not looked or self.sample(domain, scenario, column).height < sum(part.rows for part in parts)):
             listed = pl.lit(pl.Series(sorted(missing), dtype=self.type_of(column)).implode())
             dimensions = None if column == DATE else within.dimensions | {column}
             missing -= self.values(parts, domain, column, dimensions, predicate & pl.col(column).is_in(listed))
@@ -118,6 +122,14 @@ class MappedFacts:
         frames = (self.inside(domain, part, predicate, dimensions) for part in watched(parts))
         found = (frame.select(pl.col(column).unique()).collect(engine="in-memory")[column] for frame in frames)
         return {value for values in found for value in watched(values)}
+
+    def share(self, within: Cell) -> float:
+        """Return about which share of the rows a cell holds, as if each code had as many as another."""
+        return sum(min((self._share(*known) for known in part.by_dimension), default=1.0) for part in within)
+
+    def _share(self, dimension: str, codes: CodeSet) -> float:
+        listed = len(codes.codes) / max(1, self._counts.get(dimension, 1))
+        return 1 - listed if codes.complement else listed
 
     def sample(self, domain: str, scenario: str, _column: str) -> pl.DataFrame:
         """Return rows of a scenario from all its partitions, every so manieth; every row if there are few."""

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from operator import add, gt, sub
+from threading import Lock
 from typing import Any, Protocol
 
 from engine.model import stopping
@@ -64,6 +65,9 @@ class IntervalAmounts(Protocol):
     def total(self, runs: Sequence[Run]) -> Amount | None:
         """Return the amount of some runs, None if they have no rows."""
 
+    def by_interval(self) -> Sequence[Amount | None]:
+        """Return the amount of each interval, None if it has no rows or was not read."""
+
 
 @dataclass(frozen=True, slots=True)
 class CumulatedAmounts:
@@ -71,14 +75,14 @@ class CumulatedAmounts:
 
     amounts: Sequence[int]  # the sum of all intervals before each position
     held: Sequence[int]  # the number of intervals with rows before each position, of everything that was added up
-    has_all: bool  # whether every interval has rows
+    has_all: bool  # whether every interval that was read has rows
 
     @classmethod
-    def of(cls, by_interval: Sequence[int | None]) -> "CumulatedAmounts":
-        """Cumulate the amounts of the intervals."""
+    def of(cls, by_interval: Sequence[int | None], read: Sequence[int]) -> "CumulatedAmounts":
+        """Cumulate the amounts of the intervals, of which some were read."""
         amounts = accumulate((amount or 0 for amount in watched(by_interval)), initial=0)
         held = accumulate((amount is not None for amount in watched(by_interval)), initial=0)
-        return cls(list(amounts), list(held), None not in by_interval)
+        return cls(list(amounts), list(held), all(by_interval[at] is not None for at in watched(read)))
 
     @classmethod
     def added(cls, each: Sequence["IntervalAmounts"]) -> "CumulatedAmounts":
@@ -108,12 +112,17 @@ class CumulatedAmounts:
                 total = (total or 0) + amounts[after] - amounts[first]
         return total
 
+    def by_interval(self) -> Sequence[int | None]:
+        """Return the amount of each interval, None if it has no rows or was not read."""
+        pairs = zip(pairwise(self.amounts), pairwise(self.held), strict=True)
+        return [b - a if rows > before else None for (a, b), (before, rows) in watched(pairs)]
+
 
 @dataclass(frozen=True, slots=True)
 class CombinedAmounts:
     """Amounts that do not add up."""
 
-    by_interval: Sequence[Amount | None]
+    amounts: Sequence[Amount | None]
     combine: Callable[[Amount, Amount], Amount]
 
     def over(self, windows: WindowRuns) -> Sequence[Amount | None]:
@@ -122,16 +131,31 @@ class CombinedAmounts:
 
     def total(self, runs: Sequence[Run]) -> Amount | None:
         """Return the combined amount of some runs, None if they have no rows."""
-        read = (self.by_interval[interval] for run in watched(runs) for interval in watched(range(*run)))
+        read = (self.amounts[interval] for run in watched(runs) for interval in watched(range(*run)))
         held = [amount for amount in read if amount is not None]
         return reduce(self.combine, held) if held else None
 
+    def by_interval(self) -> Sequence[Amount | None]:
+        """Return the amount of each interval, None if it has no rows or was not read."""
+        return self.amounts
 
-def interval_amounts(accumulator: Accumulator, by_interval: Sequence[Amount | None]) -> IntervalAmounts:
-    """Return amounts by interval in the form that combines as their accumulator does."""
+
+def interval_amounts(
+    accumulator: Accumulator, by_interval: Sequence[Amount | None], read: Sequence[int]
+) -> IntervalAmounts:
+    """Return amounts by interval, of which some were read, in the form that combines as their accumulator does."""
     if accumulator.combine is add:
-        return CumulatedAmounts.of(by_interval)
+        return CumulatedAmounts.of(by_interval, read)
     return CombinedAmounts(by_interval, accumulator.combine)
+
+
+def joined(
+    accumulator: Accumulator, a: IntervalAmounts | None, b: IntervalAmounts | None, read: Sequence[int]
+) -> IntervalAmounts:
+    """Return the amounts of intervals of which each was read for one of two; `read` are those of both."""
+    each = [known.by_interval() for known in (a, b) if known is not None]
+    pairs = watched(list(zip(each[0], each[-1], strict=True)))
+    return interval_amounts(accumulator, [one if other is None else other for one, other in pairs], read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +215,15 @@ class Amounts:
                 else:
                     yield from [Nothing.MISSING] * len(cell.windows.runs)
 
+    def joined(self, other: "Amounts", read: Sequence[int]) -> "Amounts":
+        """Return these amounts and those of other intervals; `read` are the intervals of both."""
+        parts = zip(ACCUMULATORS[self.base.over_members], self.by_accumulator, other.by_accumulator, strict=True)
+        by_accumulator = [
+            {key: joined(accumulator, a.get(key), b.get(key), read) for key in watched(dict.fromkeys((*a, *b)))}
+            for accumulator, a, b in parts
+        ]
+        return replace(self, by_accumulator=by_accumulator)
+
     def added(self, some: Collection[Members], members: Members) -> "Amounts":
         """Return the amounts of some members, which add up, as those of one."""
         every = [list(filter(None, map(by_member.get, some))) for by_member in self.by_accumulator]
@@ -221,3 +254,37 @@ class Amounts:
         for members, amounts in watched(self.by_accumulator[0].items()):
             if amounts.total(runs) is not None:
                 yield members
+
+
+class AmountMemo:
+    """The amounts of the bases of a batch in the months that were read: with those of sub-totals, without, or both.
+
+    What is held stays, since a reader that found it reads nothing. A whole number holds months as bits.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._held: dict[bool, tuple[int, Sequence[Amounts]]] = {}
+
+    def amounts(self, months: int, *, subtotals: bool) -> Sequence[Amounts] | None:
+        """Return the amounts if they hold some months; those with sub-totals answer for those without."""
+        for kind in (True,) if subtotals else (True, False):
+            held, amounts = self._held.get(kind, (0, ()))
+            if kind in self._held and months & ~held == 0:
+                return amounts
+        return None
+
+    def lacks(self, months: int, *, subtotals: bool) -> int:
+        """Return which of some months were not read."""
+        if self.amounts(months, subtotals=subtotals) is not None:
+            return 0
+        return months & ~self._held.get(subtotals, (0, ()))[0]
+
+    def add(self, months: int, amounts: Sequence[Amounts], *, subtotals: bool) -> Sequence[Amounts]:
+        """Hold the amounts of months that were read, and return those of all months held."""
+        with self._lock:
+            held, before = self._held.get(subtotals, (0, ()))
+            read = [at for at in range((held | months).bit_length()) if (held | months) >> at & 1]
+            joined = [old.joined(new, read) for old, new in zip(before, amounts, strict=True)] if before else amounts
+            self._held[subtotals] = held | months, joined
+            return joined

@@ -195,10 +195,9 @@ class BlankCauses:
         return self._known[key]
 
     def _with_whole_windows(self, base: Base, column_read: ColumnRead) -> Figures:
-        """Return figures whose batches read whole windows: these, if they hold the amounts of all their months."""
+        """Return figures whose batches read whole windows: these, if they hold the amounts of their months."""
         _, batch = self.figures.amounts_of(base, column_read)
-        spans = (span for window in watched(column_read.windows) for span in window.spans)
-        return self.figures if batch.memo and all(span.is_whole_months for span in spans) else self._before_close
+        return self.figures if batch.covers(column_read.windows) else self._before_close
 
     @cached_property
     def _known(self) -> dict[tuple[Base, ColumnRead, bool], Sequence[Figure]]:

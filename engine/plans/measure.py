@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import prod
-from operator import add, and_
+from operator import add, and_, or_
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from engine.model.exact import ONE, ZERO
 from engine.model.scenarios import TermSpan
 from engine.model.scope import EVERYTHING, Cell
 from engine.model.stopping import Stop, never, watched
-from engine.plans.accumulators import ACCUMULATORS, Amount, Amounts, interval_amounts
+from engine.plans.accumulators import ACCUMULATORS, Amount, AmountMemo, Amounts, interval_amounts
 from engine.plans.base_groups import AccumulatorTarget, BaseGroup, base_groups
 from engine.plans.presence import Presences
 from engine.plans.term_reads import (
@@ -34,33 +34,12 @@ from engine.queries.values import Filter
 
 # Batches: a batch splits the days of all its windows into intervals and sums each interval once by leaf class. A figure
 # is the sum of the intervals of its window. If every window is made of whole months, the intervals are all months that
-# hold rows: their amounts answer any such window, so the books memoise them for the cell that they were read within.
+# hold rows. The books memoise the amounts of those that were read, for the cell that they were read within, and a later
+# batch reads only the months that it needs and they lack.
 
 
 MOST_MEMOISED = 200_000  # amounts of a batch that the books memoise: bases times members times months
 MOST_ADDED = 20_000  # amounts of single leaves that are added up for a filter
-
-
-@dataclass(eq=False)
-class AmountMemo:
-    """The amounts of the bases of a batch by month, once they are read: with those of sub-totals, without, or both.
-
-    What is held stays, since a reader that found it reads nothing.
-    """
-
-    with_subtotals: Sequence[Amounts] | None = None
-    without: Sequence[Amounts] | None = None
-
-    def amounts(self, *, subtotals: bool) -> Sequence[Amounts] | None:
-        """Return the amounts; those with sub-totals answer for those without."""
-        return self.with_subtotals if subtotals else self.with_subtotals or self.without
-
-    def hold(self, amounts: Sequence[Amounts], *, subtotals: bool) -> None:
-        """Hold amounts that were read."""
-        if subtotals:
-            self.with_subtotals = amounts
-        else:
-            self.without = amounts
 
 
 @dataclass(eq=False)
@@ -137,12 +116,37 @@ class Batch:
         if isinstance(self.splits, LastKnownSplits):
             alone = len(self.terms) == 1
             return last_known_of_term(self.domain_read, term_span, self.splits, group, self.leaves, alone=alone)
-        return read_of_term(self.domain_read, term_span, self.splits.spans, group)
+        return read_of_term(self.domain_read, term_span, [self.splits.spans[at] for at in self._read_at], group)
+
+    @property
+    def _read_at(self) -> Sequence[int]:
+        """The positions of the intervals to read."""
+        every = range(self.splits.count)
+        return [at for at in every if self.lacking >> at & 1] if self.memo else every
+
+    @cached_property
+    def months(self) -> int:
+        """The months from the first to the last that any window reads, as bits; the first if none reads any."""
+        distinct = {id(listed): listed for listed in self.windows.values()}.values()
+        reach = reduce(or_, (self.splits.together(tuple(listed)).reach for listed in distinct))
+        first = reach & -reach
+        return (1 << reach.bit_length()) - first if reach else 1
+
+    @cached_property
+    def lacking(self) -> int:
+        """The months that the memo does not hold: what it lacks when the batch is first asked."""
+        return self.memo.lacks(self.months, subtotals=self.subtotals) if self.memo else 0
+
+    def covers(self, windows: Sequence[DateWindow]) -> bool:
+        """Tell whether the memo answers other windows, too."""
+        if self.memo is None or not all(span.is_whole_months for window in watched(windows) for span in window.spans):
+            return False
+        return self.memo.lacks(self.splits.together(tuple(windows)).reach, subtotals=self.subtotals) == 0
 
     @property
     def reads(self) -> tuple[FactRead, ...]:
-        """What to collect; nothing if the memo holds the amounts."""
-        if self.memo and self.memo.amounts(subtotals=self.subtotals) is not None:
+        """What to collect: the months that the memo lacks."""
+        if self.memo and not self.lacking:
             return ()
         return self.by_leaf.batch.reads if self.by_leaf else self.term_reads
 
@@ -168,15 +172,17 @@ class Batch:
 
     def amounts(self, frames: Sequence[pl.DataFrame], stop: Stop = never) -> dict[Base, Amounts]:
         """Return the amounts of every base from the collected frames of `reads`."""
-        found = self.memo.amounts(subtotals=self.subtotals) if self.memo else None
+        found = self.memo.amounts(self.months, subtotals=self.subtotals) if self.memo else None
         if found is None:
             found = self.by_leaf.amounts(frames, stop) if self.by_leaf else self._amounts(frames, stop)
             if self.memo:
-                self.memo.hold(found, subtotals=self.subtotals)
+                months = self.months if self.by_leaf else self.lacking
+                found = self.memo.add(months, found, subtotals=self.subtotals)
         return dict(zip(self.windows, found, strict=True))
 
     def _amounts(self, frames: Sequence[pl.DataFrame], stop: Stop) -> list[Amounts]:
-        found = AmountTable(self.splits.count, subtotals=self.subtotals)
+        read = self._read_at
+        found = AmountTable(read, self.splits.count, subtotals=self.subtotals)
         for group, frame in self.by_class(frames):
             found.add(group, frame, stop)
         return [
@@ -185,7 +191,7 @@ class Batch:
                 10**base.measure.places * self.group.denominators[position],
                 [
                     {
-                        members: interval_amounts(accumulator, by_interval)
+                        members: interval_amounts(accumulator, by_interval, read)
                         for members, by_interval in watched(found.amounts[position, place].items(), stop)
                     }
                     for place, accumulator in enumerate(ACCUMULATORS[base.over_members])
@@ -211,8 +217,8 @@ class Batch:
 class AmountTable:
     """Adds rows of sums up to amounts by base, accumulator, members and interval."""
 
-    def __init__(self, count: int, *, subtotals: bool) -> None:
-        self._count, self._subtotals = count, subtotals
+    def __init__(self, read: Sequence[int], count: int, *, subtotals: bool) -> None:
+        self._read, self._count, self._subtotals = read, count, subtotals
         self.amounts: dict[tuple[int, int], dict[Members, list[Amount | None]]] = defaultdict(dict)
 
     def add(self, group: BaseGroup, sums: pl.DataFrame, stop: Stop) -> None:
@@ -228,7 +234,7 @@ class AmountTable:
                     (self._by_interval(target), columns[target.column], target)
                     for target in group.targets(classes, subtotals=self._subtotals)
                 ]
-            interval = row[0]
+            interval = self._read[row[0]]
             for by_interval, column, target in counted:
                 if row[column] is None:  # rows without this amount alone
                     continue
@@ -333,7 +339,7 @@ def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
     """
     count, amounts = presences.reader.leaf_count(leaf), len(batch.windows) * batch.splits.count
     codes = batch.within.granted(leaf).codes
-    if batch.memo is None or batch.memo.amounts(subtotals=False) is not None or not codes:
+    if not batch.lacking or not codes:
         return batch
     if count * amounts > MOST_MEMOISED or len(codes) * amounts > MOST_ADDED:
         return batch

@@ -14,8 +14,11 @@ from engine.door import Door
 from engine.instance.read import read_instance
 from engine.model.exact import Exact
 from engine.model.profiles import EVERYONE
+from engine.model.requests import ColumnRequest, MetricRequest
 from engine.plans import measure
+from engine.plans.figures import FigurePlan, plan_metrics
 from engine.plans.measure import MOST_MEMOISED
+from engine.queries.reports import metric_query
 from engine.report.report import Report
 
 ACTUAL = {"Actuals": "actual"}
@@ -69,13 +72,19 @@ def total(report: Report) -> Any:
     return report.figures[0][0][-1]
 
 
-def test_another_range_of_months_reads_nothing(books: Door, demo_folder: Path, collects: list[pl.DataFrame]) -> None:
-    assert total(sales(books, "2025-01", "2025-03")) == cents(demo_folder, actual("2025-01-01", "2025-03-31"))
-    read = len(collects)
-    assert read
+def test_another_range_reads_the_months_that_no_range_has_read(
+    books: Door, demo_folder: Path, collects: list[pl.DataFrame]
+) -> None:
+    first = total(sales(books, "2025-01", "2025-03"))
+    assert first == cents(demo_folder, actual("2025-01-01", "2025-03-31"))
+    assert [frame.height for frame in collects] == [3]
     assert total(sales(books, "2024-11", "2025-08")) == cents(demo_folder, actual("2024-11-01", "2025-08-31"))
+    assert [frame.height for frame in collects] == [3, 7]
     assert total(sales(books, "2024-Q4", "2025-Q1")) == cents(demo_folder, actual("2024-10-01", "2025-03-31"))
-    assert len(collects) == read
+    assert [frame.height for frame in collects] == [3, 7, 1]
+    assert total(sales(books, "2025-02", "2025-07")) == cents(demo_folder, actual("2025-02-01", "2025-07-31"))
+    assert total(sales(books, "2025-01", "2025-03")) == first
+    assert [frame.height for frame in collects] == [3, 7, 1]
 
 
 def test_a_range_that_cuts_a_month_is_read(books: Door, demo_folder: Path, collects: list[pl.DataFrame]) -> None:
@@ -161,3 +170,28 @@ def test_from_the_third_filter_by_a_dimension_on_nothing_is_read(
             assert total(report) == cents(demo_folder, f"scenario = 'actual' and {within}")
         reads.append(len(collects) - before)
     assert [count > 0 for count in reads] == [True, True, False, False, False]
+
+
+def test_reports_that_read_the_same_months_at_once_have_their_own_figures(books: Door, demo_folder: Path) -> None:
+    def planned(first: str, last: str) -> FigurePlan:
+        asked = MetricRequest(
+            metrics=("sales_amount",),
+            scenarios=(ColumnRequest(scenario="actual", alias="Actuals"),),
+            period_start=first,
+            period_end=last,
+            dimensions=(),
+            filters={},
+        )
+        return plan_metrics(metric_query(asked, books.reader), books.reader).figures
+
+    days = {
+        ("2025-01", "2025-03"): ("2025-01-01", "2025-03-31"),
+        ("2025-02", "2025-06"): ("2025-02-01", "2025-06-30"),
+        ("2024-11", "2025-02"): ("2024-11-01", "2025-02-28"),
+    }
+    plans = [planned(*months) for months in days]
+    assert all(batch.reads for plan in plans for batch in plan.batches)  # each before another has read
+    for plan, of_days in reversed(list(zip(plans, days.values(), strict=True))):
+        found, (row,), ((column_read,),) = plan.collect(), plan.rows, plan.columns
+        assert row.expression is not None
+        assert found.of(row.expression, column_read)[-1] == cents(demo_folder, actual(*of_days))
