@@ -6,10 +6,10 @@ with codes for text, a month column and integer cents: what it does best. `pnl` 
 `full_pnl` sales and people too. Each side answers from its rows, and from sums: the rollups that the store chooses, a
 table by account, cost centre and entity that DuckDB aggregated beforehand. Every call asks for other twelve months.
 
-The books keep amounts by month for each permission, so that three calls are timed apart: the first after a publish
-finds nothing kept, the first of a permission finds members and days but no amounts, and a later one finds those. A new
-filter is one that nobody has asked for: each call filters another pair of cost centres. All sides are checked to agree
-before anything is timed.
+The books keep the amounts of the months that were read for each permission, so that three calls are timed apart: the
+first after a publish finds nothing kept, the first of a permission finds members but no days and amounts, and a later
+one finds those. A new filter is one that nobody has asked for: each call filters another pair of cost centres. The
+sides are checked to agree before anything is timed.
 """
 
 from collections.abc import Callable
