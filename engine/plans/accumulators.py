@@ -284,7 +284,7 @@ class AmountMemo:
         """Hold the amounts of months that were read, and return those of all months held."""
         with self._lock:
             held, before = self._held.get(subtotals, (0, ()))
-            read = [at for at in range((held | months).bit_length()) if (held | months) >> at & 1]
+            read = [at for at in watched(range((held | months).bit_length())) if (held | months) >> at & 1]
             joined = [old.joined(new, read) for old, new in zip(before, amounts, strict=True)] if before else amounts
             self._held[subtotals] = held | months, joined
             return joined

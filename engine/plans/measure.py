@@ -116,13 +116,15 @@ class Batch:
         if isinstance(self.splits, LastKnownSplits):
             alone = len(self.terms) == 1
             return last_known_of_term(self.domain_read, term_span, self.splits, group, self.leaves, alone=alone)
-        return read_of_term(self.domain_read, term_span, [self.splits.spans[at] for at in self._read_at], group)
+        return read_of_term(
+            self.domain_read, term_span, [self.splits.spans[at] for at in watched(self._read_at)], group
+        )
 
     @property
     def _read_at(self) -> Sequence[int]:
         """The positions of the intervals to read."""
         every = range(self.splits.count)
-        return [at for at in every if self.lacking >> at & 1] if self.memo else every
+        return [at for at in watched(every) if self.lacking >> at & 1] if self.memo else every
 
     @cached_property
     def months(self) -> int:

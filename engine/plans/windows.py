@@ -207,7 +207,7 @@ class WindowRuns:
         self.runs = [splits.runs(window) for window in watched(windows)]
         self.divisors = [window.divisor for window in watched(windows)]
         self.is_divided = any(divisor != 1 for divisor in self.divisors)
-        bounds = [run for runs in self.runs for run in runs if run[0] < run[1]]
+        bounds = [run for runs in watched(self.runs) for run in runs if run[0] < run[1]]
         first, after = min((run[0] for run in bounds), default=0), max((run[1] for run in bounds), default=0)
         self.reach = (1 << after) - (1 << first)  # the intervals from the first to the last that any of them reads
         self.are_single = all(len(runs) == 1 for runs in self.runs)  # each one run, as windows of whole months are
