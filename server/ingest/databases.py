@@ -217,7 +217,7 @@ class DriverThread:
 
     def _give_up(self, cancel: Callable[[], None] | None) -> None:
         if cancel is not None:
-            Thread(target=cancel, name="cancel", daemon=True).start()  # which blocks in a driver that cannot
+            Thread(target=tried(cancel), name="cancel", daemon=True).start()  # which blocks in a driver that cannot
         try:
             self._ended.get(timeout=CANCEL_SECONDS)
         except Empty:
@@ -229,6 +229,16 @@ class DriverThread:
                 self._ended.put((call(), None))
             except BaseException as fault:  # noqa: BLE001 - it is raised where the call was made
                 self._ended.put((None, fault))
+
+
+def tried(cancel: Callable[[], None]) -> Callable[[], None]:
+    """Return a call that may fail: what is cancelled may have ended, and its statement may be closed already."""
+
+    def call() -> None:
+        with suppress(Exception):  # nobody waits for what is cancelled
+            cancel()
+
+    return call
 
 
 @contextmanager
