@@ -140,10 +140,9 @@ class Batch:
         return self.memo.lacks(self.months, subtotals=self.subtotals) if self.memo else 0
 
     def covers(self, windows: Sequence[DateWindow]) -> bool:
-        """Tell whether the memo answers other windows, too."""
-        if self.memo is None or not all(span.is_whole_months for window in watched(windows) for span in window.spans):
-            return False
-        return self.memo.lacks(self.splits.together(tuple(windows)).reach, subtotals=self.subtotals) == 0
+        """Tell whether the amounts of the batch answer other windows, too: those of months that it asked for do."""
+        whole = all(span.is_whole_months for window in watched(windows) for span in window.spans)
+        return bool(self.memo) and whole and not self.splits.together(tuple(windows)).reach & ~self.months
 
     @property
     def reads(self) -> tuple[FactRead, ...]:

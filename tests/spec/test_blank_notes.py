@@ -152,6 +152,19 @@ def test_an_incomplete_close_names_the_members_that_lack_it_with_and_without_a_b
     assert blanks(alone) == [("incomplete_close", {"scenarios": ("actual",), "anchor": "2021-03"})]
 
 
+def test_an_incomplete_close_names_each_balance_that_lacks_it(tmp_path: Path) -> None:
+    loans = "          loans: {measure: amount, where: {account: loans}, over_time: closing}\n"
+    books = small_books(
+        tmp_path,
+        facts={"gl": f"{FACTS['gl'].rstrip()}\n        2021-02-05 actual loans E2 4\n"},
+        domains={"gl": f"{DOMAINS['gl'].rstrip()}\n{loans}"},
+        dimensions="account: {kind: leaf}\nentity: {kind: leaf}",
+        scenarios="actual: {alias: Actuals, kind: actual, closed_through: 2021-03}\nbudget: {alias: B, kind: budget}",
+    )
+    report = books.metric("cash", "loans", scenarios=A, period=("2021-02", "2021-03"), filters={"entity": "E2"})
+    assert blanks(report) == [("incomplete_close", {"scenarios": ("actual",), "anchor": "2021-03"})]  # of every line
+
+
 def test_no_divisor_is_a_quotient_by_0_or_a_percent_variance_against_0(books: Door) -> None:
     report = books.statement("all", scenarios=A, period="2021-02")
     assert figures(report, "line") == {"sales": 25, "heads": 0, "per_head": None}
