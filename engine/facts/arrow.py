@@ -54,7 +54,7 @@ from engine.model.stopping import Stop, watched
 
 
 JOINED_ROWS = 50_000  # of a partition or rollup that is read together with others
-MOST_JOINED = 16  # frames of several partitions that are kept
+MOST_PLACED = 1_000  # frames of such partitions that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ArrowFacts(MappedFacts):
 
     def __init__(self, files: MappedFiles, manifest: Manifest, domains: Mapping[str, Domain]) -> None:
         super().__init__(files, manifest, domains)
-        self._joined: dict[tuple[tuple[str, ...], tuple[str, ...]], pl.DataFrame] = {}
+        self._placed: dict[tuple[str, tuple[str, ...]], pl.DataFrame] = {}
 
     def collect(self, questions: Sequence[Question], stop: Stop) -> list[pl.DataFrame]:
         """Return the answers to all questions, collected one after another; see FactStore.
@@ -129,30 +129,33 @@ class ArrowFacts(MappedFacts):
         columns = tuple(sorted({*asked.keys, *within.dimensions, *measures}))
         in_sums = found[0][1] is not None
         columns = (*columns, ROWS) if in_sums else columns or (DATE,)  # one column tells the rows
-        frame = self.joined(asked.domain, [(part, rollup) for part, rollup, _ in found], columns).lazy()
+        parts = self.partitions(asked.domain, found[0][0].scenario)
+        places = {part.id: place for place, part in enumerate(parts)}
+        frames = [self.placed(asked.domain, part, rollup, places[part.id], columns) for part, rollup, _ in found]
+        # release 0.3.0 counted ROWS in 32 bits
+        frame = pl.concat(frames, how="vertical_relaxed", rechunk=False).lazy()
         frame = frame if predicate is None else frame.filter(predicate)
-        spans = pl.lit(pl.Series([position for *_, position in found], dtype=pl.UInt32))
+        positions: list[int | None] = [None] * len(parts)
+        for part, _, position in found:
+            positions[places[part.id]] = position
+        spans = pl.lit(pl.Series(positions, dtype=pl.UInt32))
         summed = frame.group_by(PART, *asked.keys).agg(*aggregates, counted_facts(in_sums=in_sums))
         return summed.select(*asked.keys, *columns_of(asked), ROWS, spans.gather(pl.col(PART)).alias(SPAN))
 
-    def joined(
-        self, domain: str, found: Sequence[tuple[Partition, Rollup | None]], columns: tuple[str, ...]
+    def placed(
+        self, domain: str, part: Partition, rollup: Rollup | None, place: int, columns: tuple[str, ...]
     ) -> pl.DataFrame:
-        """Return some columns of several partitions or rollups as one frame, with the position of each in PART.
+        """Return some columns of a partition or rollup, with the place of the partition among all in PART.
 
         The columns are not copied. The latest frames are kept.
         """
-        files = tuple(rollup.file if rollup else part.file for part, rollup in found)
-        frame = self._joined.pop((files, columns), None)
+        file = rollup.file if rollup else part.file
+        frame = self._placed.pop((file, columns), None)
         if frame is None:
-            frames = (
-                self.frame(domain, part, file).select(columns).with_columns(pl.lit(place, pl.UInt16).alias(PART))
-                for place, ((part, _), file) in enumerate(zip(found, files, strict=True))
-            )
-            frame = pl.concat(frames, how="vertical_relaxed", rechunk=False)  # release 0.3.0 counted ROWS in 32 bits
-            for oldest in list(self._joined)[: len(self._joined) + 1 - MOST_JOINED]:
-                self._joined.pop(oldest, None)
-        self._joined[files, columns] = frame
+            frame = self.frame(domain, part, file).select(*columns, pl.lit(place, pl.UInt16).alias(PART))
+            for oldest in list(self._placed)[: len(self._placed) + 1 - MOST_PLACED]:
+                self._placed.pop(oldest, None)
+        self._placed[file, columns] = frame
         return frame
 
     def summed(
