@@ -1,7 +1,7 @@
 """A process that takes leases as fast as it can, `python -m tests.support.taking ADDRESS CALLERS CAP ALL SECONDS`.
 
-It prints a line for each lease when it is taken and before it is given back, by the machine's clock; with SECONDS 0 it
-takes what it gets, says how many, and holds them until it is killed.
+It prints a line for each lease when it is taken and before it is given back, by the machine's clock; its leases outlive
+a pause of the machine. With SECONDS 0 it takes what it gets, says how many, and holds them until it is killed.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from server.stores.leases import CacheLeases, SharedLeases
 from server.stores.memory import MemoryLeases
 
 LEASE = 2.0
+LONG_LEASE = 20.0
 
 
 async def take(leases: SharedLeases, subject: str, until: float) -> None:
@@ -45,7 +46,7 @@ async def hold(leases: SharedLeases, callers: int) -> None:
 
 async def main(address: str, callers: int, cap: int, every: int, seconds: float) -> None:
     """Take leases of some callers."""
-    store = CacheLeases(address, cap, every, LEASE)
+    store = CacheLeases(address, cap, every, LONG_LEASE if seconds else LEASE)
     leases = SharedLeases(store, MemoryLeases(0, 0), beat=LEASE / 3)
     keeping = asyncio.create_task(leases.keep())
     if not seconds:
