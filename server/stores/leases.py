@@ -106,14 +106,17 @@ class StoreConnection(asyncio.Protocol):
             if not waiting.done():
                 waiting.set_exception(fault)
 
-    async def ask(self, command: bytes) -> Any:  # noqa: ANN401 - a reply
-        """Send a command and return its reply; raises OSError, or TimeoutError, which ends the connection."""
+    async def ask(self, command: bytes, until: float) -> Any:  # noqa: ANN401 - a reply
+        """Send a command and return its reply; raises OSError, or TimeoutError, which ends the connection.
+
+        `until` is a time of the loop's clock.
+        """
         if self._transport is None:
             raise ConnectionError("it closed the connection")
         answered = self._loop.create_future()
         self._waiting.append(answered)
         self._transport.write(command)
-        late = self._loop.call_later(LIMIT, self.end, TimeoutError())
+        late = self._loop.call_at(until, self.end, TimeoutError())
         try:
             return await answered
         finally:
@@ -166,12 +169,13 @@ class CacheLeases:
     async def _ask(self, *command: str | int) -> Any:  # noqa: ANN401 - a reply
         """Send a command and return its reply, on a new connection where the last one was closed."""
         packed = hiredis.pack_command(command)  # type: ignore[arg-type]  # typed for one part alone
+        until = asyncio.get_running_loop().time() + LIMIT
         if self._connection is not None and self._connection.is_open:
             with suppress(ConnectionError):
-                return await self._connection.ask(packed)
-        async with asyncio.timeout(LIMIT):
+                return await self._connection.ask(packed, until)
+        async with asyncio.timeout_at(until):
             connection = await self._connected()
-            return await connection.ask(packed)
+        return await connection.ask(packed, until)
 
     async def _connected(self) -> StoreConnection:
         async with self._connecting:
