@@ -27,7 +27,7 @@ from engine.facts.manifest import (
     magnitude_of,
     spans_of,
 )
-from engine.facts.mapped import PART, MappedFacts
+from engine.facts.mapped import MappedFacts
 from engine.facts.rollups import answering, needed
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
@@ -53,6 +53,7 @@ from engine.model.stopping import Stop, watched
 # small results are concatenated. If a rollup of a partition can answer, it is summed instead of the rows.
 
 
+PART = "part"  # column of a frame of several partitions: the position of the partition
 JOINED_ROWS = 50_000  # of a partition or rollup that is read together with others
 MOST_PLACED = 1_000  # frames of such partitions that are kept
 

@@ -4,7 +4,7 @@ Whoever may see a part of the rows sees nearly every day and code that they may.
 of all partitions is asked first, and every row only for what the sample lacks.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from functools import reduce
 from operator import and_, or_
@@ -23,7 +23,6 @@ from engine.model.members.member_sets import NULL_CODE
 from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
 from engine.model.stopping import watched
 
-PART = "part"  # column of a frame of several partitions: the position of the partition
 SAMPLED_ROWS = 200_000  # of a scenario of a domain
 MOST_SAMPLES = 16  # that are kept
 LEAST_SHARE = 0.2  # of the rows that a permission keeps, for which a sample is made
@@ -99,12 +98,13 @@ class MappedFacts:
             return missing if predicate is None else frozenset()
         looked = (domain, scenario) in self._asked and self.share(within) > LEAST_SHARE
         self._asked.add((domain, scenario))
-        for some in ((self.sample,) if column == DATE else (self.sample, self.rare)) if looked else ():
-            if missing:
-                rows = some(domain, scenario, column).lazy().filter(predicate)
-                missing -= frozenset(rows.select(pl.col(column).unique()).collect(engine="in-memory")[column])
+        for rows in self.few(domain, scenario, column) if looked and missing else ():
+            seen = rows.lazy().filter(predicate).select(pl.col(column).unique())
+            missing -= frozenset(seen.collect(engine="in-memory")[column])
+            if not missing:
+                break
         parts = self.partitions(domain, scenario)
-        if missing and (not looked or self.sample(domain, scenario, column).height < sum(part.rows for part in parts)):
+        if missing and (not looked or self.sample(domain, scenario).height < sum(part.rows for part in parts)):
             listed = pl.lit(pl.Series(sorted(missing), dtype=self.type_of(column)).implode())
             dimensions = None if column == DATE else within.dimensions | {column}
             missing -= self.values(parts, domain, column, dimensions, predicate & pl.col(column).is_in(listed))
@@ -131,7 +131,13 @@ class MappedFacts:
         listed = len(codes.codes) / max(1, self._counts.get(dimension, 1))
         return 1 - listed if codes.complement else listed
 
-    def sample(self, domain: str, scenario: str, _column: str) -> pl.DataFrame:
+    def few(self, domain: str, scenario: str, column: str) -> Iterator[pl.DataFrame]:
+        """Yield the rows of a scenario in which a day or code is looked for before all others, made when asked for."""
+        yield self.sample(domain, scenario)
+        if column != DATE:
+            yield self.rare(domain, scenario, column)
+
+    def sample(self, domain: str, scenario: str) -> pl.DataFrame:
         """Return rows of a scenario from all its partitions, every so manieth; every row if there are few."""
 
         def made() -> pl.DataFrame:
@@ -147,7 +153,7 @@ class MappedFacts:
         """Return all rows of a scenario whose day or code is not in its sample; none if they are many."""
 
         def made() -> pl.DataFrame:
-            sample = self.sample(domain, scenario, column)
+            sample = self.sample(domain, scenario)
             common = pl.lit(sample[column].unique().implode())
             found, room = [sample.clear()], SAMPLED_ROWS
             for part in watched(self.partitions(domain, scenario)):

@@ -95,7 +95,7 @@ class SeenDays:
 
 def days_of(seen: SeenDays) -> int:
     """Return the number of days that some presences hold, and the most that is kept of what follows from them."""
-    return sum(len(presence.dates) for presence in seen.known.values()) + MOST_KEPT
+    return sum(len(presence.dates) for presence in seen.known.values()) + 3 * MOST_KEPT
 
 
 def compared_with(side: Side, sides: Sequence[Side]) -> frozenset[str]:

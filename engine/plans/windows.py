@@ -18,7 +18,7 @@ from engine.queries.values import Query, TimeColumn
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
-MOST_KEPT = 5_000  # of what reports leave for later ones beside what the books memoise
+MOST_KEPT = 2_000  # of what reports leave for later ones beside what the books memoise
 
 
 def kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
