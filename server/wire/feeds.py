@@ -7,7 +7,16 @@ from zoneinfo import ZoneInfo
 
 from engine.instance.build.sources import SOURCES
 from engine.model.errors import ECHO_CHARACTERS, cut
-from engine.model.feeds import Binding, ColumnMapping, Conversion, LoadAttempt, LoadMode, RejectAllowance, Schedule
+from engine.model.feeds import (
+    Attachment,
+    Binding,
+    ColumnMapping,
+    Conversion,
+    LoadAttempt,
+    LoadMode,
+    RejectAllowance,
+    Schedule,
+)
 from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, list_fields, split
@@ -160,7 +169,7 @@ def configuration_json(feed: Binding, left: LeftOut) -> Json:
         "source_kind": feed.source.kind.value,
         "source_variable": feed.source.environment,
         extract: feed.extract[: len(feed.extract) - left["extract_characters"]],
-        "pin_column": feed.attach and feed.attach.change,
+        "pin": feed.attach and pin_json(feed.attach),
         "sheet": feed.sheet,
         "parameters": first(feed.parameters, left["parameters"]),
         "mapping": first(mapping_json(feed.fillings, left["mapped_values"]), left["mapping"]),
@@ -174,6 +183,13 @@ def configuration_json(feed: Binding, left: LeftOut) -> Json:
         "unknown_members": "extend" if feed.extends_members else "reject",
         "allow_empty": feed.allows_empty,
     }
+
+
+def pin_json(attached: Attachment) -> Json | str:
+    """Return what tells that the rows of an attached table are those surveyed, as integrations.yaml writes it."""
+    if attached.change is not None:
+        return {"column": attached.change}
+    return "time_travel" if attached.travels else "rows"
 
 
 def rejects_json(allowed: RejectAllowance) -> Json | str:

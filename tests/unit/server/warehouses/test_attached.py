@@ -17,7 +17,7 @@ from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
 from engine.model.feeds import SourceKind
-from engine.model.stopping import Stop
+from engine.model.stopping import Stop, never
 from server.base.interfaces import StoreDown
 from server.ingest.load import BindingFailed
 from server.ops.health_checks import check_attached
@@ -26,6 +26,7 @@ from server.warehouses.dialects import DUCKDB
 from server.warehouses.duckdb import DuckDbWarehouse
 from server.warehouses.opening import AttachedSources, versions_in
 from server.warehouses.warehouse import SqlStatement, VersionGone
+from server.wire.feeds import binding_answer
 from tests.support.books import load_feeds
 from tests.support.serving import wait_for
 from tests.support.small import figures, write_instance
@@ -280,3 +281,18 @@ def test_keys_that_an_attached_table_cannot_keep_to_are_faults(tmp_path: Path) -
         assert any(key == ".".join(map(str, fault.at[2:])) and says in str(fault) for fault in found.value.faults), str(
             found.value
         )
+
+
+@pytest.mark.parametrize(
+    ("binding", "pin"),
+    [
+        ({}, "rows"),
+        ({"pin": "rows"}, "rows"),
+        ({"pin": {"column": "changed"}}, {"column": "changed"}),
+        ({"source": "lake"}, "time_travel"),
+        ({"source": "lake", "pin": "rows"}, "rows"),
+    ],
+)
+def test_a_feed_says_what_its_rows_are_pinned_by(binding: dict[str, Any], pin: Any, tmp_path: Path) -> None:
+    feed = read_instance(attach(tmp_path, **binding)).bindings["gl"]
+    assert binding_answer(feed, {}, [], 20_000, never)["pin"] == pin
