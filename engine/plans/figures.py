@@ -1,7 +1,7 @@
 """Figures: a plan of everything that a report reads, the figures once it is read, and their variances."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -14,7 +14,7 @@ from engine.model.aggregation import TimeAggregation
 from engine.model.catalogue import Base
 from engine.model.evaluation import evaluate
 from engine.model.formulas import Figure, Nothing
-from engine.model.scenarios import Reference, Shift, Side
+from engine.model.scenarios import Reference, Side
 from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import Amounts, FigureCells, figure_cells
 from engine.plans.availability import Availability
@@ -80,8 +80,13 @@ class FigurePlan:
     def times(self) -> tuple[TimeColumn, ...]:
         """The columns of the breakdown by time."""
         query, calendar = self.query, self.reader.catalogue.calendar
-        key = ("times", tuple((axis.dimension.key, axis.grain) for axis in query.time), query.selected, query.nests)
-        return self.reader.memo(key, lambda: time_columns(query, calendar), len)
+        return self.reader.memo(("times", self.time_key), lambda: time_columns(query, calendar), len)
+
+    @cached_property
+    def time_key(self) -> Hashable:
+        """What decides on the columns of time and on their windows: equal for reports of the same range by the same."""
+        query = self.query
+        return tuple((axis.dimension.key, axis.grain) for axis in query.time), query.selected, query.nests
 
     @property
     def last_time(self) -> TimeColumn | None:
@@ -124,17 +129,17 @@ class FigurePlan:
         return known
 
     def _windows_of(self, side: Side) -> tuple[DateWindow, ...]:
-        """Return the windows of a side. Sides that shift alike share them, unless rows without a date lie in none."""
-        alike = (side.shifts, len(side.terms) > 1)
-        if alike not in self._windows:
-            known: PeriodWindows = self.reader.memo(("windows", side.shifts), dict, MOST_KEPT)
-            calendar = self.reader.catalogue.calendar
-            self._windows[alike] = windows_of(side, self.query, self.times, calendar, known)
-        return self._windows[alike]
+        """Return the windows of a side, memoised by the books.
 
-    @cached_property
-    def _windows(self) -> dict[tuple[tuple[Shift, ...], bool], tuple[DateWindow, ...]]:
-        return {}
+        Sides that shift alike share them, unless rows without a date lie in none. Ranges share those of whole periods.
+        """
+        calendar, reader = self.reader.catalogue.calendar, self.reader
+
+        def make() -> tuple[DateWindow, ...]:
+            known: PeriodWindows = reader.memo(("windows of periods", side.shifts), dict, MOST_KEPT)
+            return windows_of(side, self.query, self.times, calendar, known)
+
+        return reader.memo(("windows", side.shifts, len(side.terms) > 1, self.time_key), make, len)
 
     @cached_property
     def _column_reads(self) -> dict[tuple[Side, frozenset[str]], ColumnRead]:
@@ -204,21 +209,16 @@ class FigurePlan:
         return found
 
     def base_windows(self, base: Base, column_read: ColumnRead) -> tuple[DateWindow, ...]:
-        """Return the days that a base reads for each window of a column read."""
+        """Return the days that a base reads for each window of a column read, memoised by the books."""
         if base.over_time.is_flow:
             return column_read.windows
-        key = (base.domain, base.over_time, base.stock_group, column_read)
-        if key not in self._base_windows:
-            self.stop()
-            domain_read = column_read.domain_read(base.domain)
-            self._base_windows[key] = tuple(
-                self.window_resolver.window(domain_read, base, window) for window in watched(column_read.windows)
-            )
-        return self._base_windows[key]
+        domain_read, windows = column_read.domain_read(base.domain), column_read.windows
 
-    @cached_property
-    def _base_windows(self) -> dict[tuple[str, TimeAggregation, str | None, ColumnRead], tuple[DateWindow, ...]]:
-        return {}
+        def make() -> tuple[DateWindow, ...]:
+            return tuple(self.window_resolver.window(domain_read, base, window) for window in watched(windows))
+
+        key = ("base windows", domain_read, base.over_time, base.stock_group, windows)
+        return self.reader.memo_as_seen(key, make, len)
 
     def collect(self) -> "Figures":
         """Collect the frames of the batches and return the figures."""
@@ -302,7 +302,8 @@ class Figures:
         key = (expression.base.domain, column_read)
         if key not in self._columns:
             self._columns[key] = dict(self._columns_of(*key))
-        return self._columns[key].get(expression.base) or [Nothing.UNAVAILABLE] * len(self.places)
+        figures = self._columns[key].get(expression.base)
+        return [Nothing.UNAVAILABLE] * len(self.places) if figures is None else figures
 
     @cached_property
     def _columns(self) -> dict[tuple[str, ColumnRead], Mapping[Base, Sequence[Figure]]]:

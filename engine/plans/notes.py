@@ -14,7 +14,8 @@ from engine.plans.windows import ColumnRead
 
 def notes(plan: FigurePlan) -> Iterator[Note]:
     """Yield the notes on the figures of a plan, except those on blanks, sums and currencies."""
-    yield from repeat_notes(plan)
+    key = ("repeat notes", plan.rows, plan.availability)
+    yield from plan.reader.memo_as_seen(key, lambda: list(repeat_notes(plan)), len)
     for column_read in plan.distinct_reads:
         yield from window_notes(plan, column_read)
         yield from variant_notes(plan, column_read.side)

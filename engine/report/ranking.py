@@ -41,9 +41,21 @@ def figure_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) ->
     by_row = figures_by_row(plan, figures, variances)
     if ranking is not None and len(figures.places) > 1:
         return ranked(plan, figures, by_row, ranking)
-    labelled = LabelledMembers(plan.reader)
-    places = tuple(place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
+    places = places_of(plan, figures)
     return FigureTable(places, by_row, [(figures, at) for at in watched(range(len(places)))])
+
+
+def places_of(plan: FigurePlan, figures: Figures) -> tuple[MemberTuple, ...]:
+    """Return the report's places. The books memoise those that are periods alone, which every caller may see."""
+
+    def make() -> tuple[MemberTuple, ...]:
+        labelled = LabelledMembers(plan.reader)
+        return tuple(place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
+
+    if plan.axes:
+        return make()
+    key = ("places", plan.time_key, tuple(known.key for known in plan.query.breakdown), tuple(plan.query.by_time))
+    return plan.reader.memo(key, make, len)
 
 
 def figures_by_row(plan: FigurePlan, figures: Figures, variances: Variances) -> list[list[Sequence[Figure]]]:
