@@ -256,6 +256,64 @@ class Amounts:
                 yield members
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SumMatrix:
+    """The cumulated sums of some bases for all members together: a row for each position, a column for each base.
+
+    A window of all bases is the difference of two rows.
+    """
+
+    denominators: Mapping[Base, int]
+    rows: Sequence[tuple[int, ...]]
+
+    @classmethod
+    def of(cls, each: Iterable[Amounts], members: Members) -> "SumMatrix":
+        """Return the matrix of those bases whose figures are sums and that have rows in every interval."""
+        found = {
+            known: sums
+            for known in each
+            if known.base.over_members not in FIGURED_ONE_BY_ONE
+            and isinstance(sums := known.by_accumulator[0].get(members), CumulatedAmounts)
+            and sums.has_all
+        }
+        denominators = {known.base: known.denominator for known in found}
+        return cls(denominators, list(zip(*(sums.amounts for sums in found.values()), strict=True)))
+
+    def figures(self, windows: WindowRuns) -> dict[Base, Sequence[Figure]]:
+        """Return the figures of each base in some windows, each of which is one run."""
+        rows = self.rows
+        by_window = [map(sub, rows[after], rows[first]) for ((first, after),) in windows.runs] if rows else ()
+        by_base = zip(self.denominators.items(), zip(*by_window, strict=True), strict=True)
+        return {base: FigureColumn(numerators, unit) for (base, unit), numerators in by_base}
+
+
+class BatchAmounts(dict[Base, Amounts]):
+    """The amounts of the bases of a batch. They never change."""
+
+    def __init__(self, amounts: Iterable[tuple[Base, Amounts]]) -> None:
+        super().__init__(amounts)
+        self._matrices: dict[tuple[Base, ...], SumMatrix] = {}
+
+    def figures(
+        self, bases: tuple[Base, ...], cells: Sequence[FigureCells], stop: Stop = never
+    ) -> dict[Base, Sequence[Figure]]:
+        """Return the figures of some bases in the same cells, in order. Sums without members are read together."""
+        found: dict[Base, Sequence[Figure]] = {}
+        if len(cells) == 1 and len(cells[0].members) == 1:
+            (members,), windows = cells[0].members, cells[0].windows
+            if windows.never_empty and not windows.is_divided and not any(members):
+                found = self._matrix(bases, members).figures(windows)
+        if len(found) == len(bases):
+            return found
+        return {base: found[base] if base in found else self[base].figures(cells, stop) for base in bases}
+
+    def _matrix(self, bases: tuple[Base, ...], members: Members) -> SumMatrix:
+        known = self._matrices.get(bases)
+        if known is None:
+            known = self._matrices[bases] = SumMatrix.of(map(self.__getitem__, bases), members)
+        return known
+
+
 class AmountMemo:
     """The amounts of the bases of a batch in the months that were read: with those of sub-totals, without, or both.
 
@@ -264,27 +322,30 @@ class AmountMemo:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._held: dict[bool, tuple[int, Sequence[Amounts]]] = {}
+        self._held: dict[bool, tuple[int, BatchAmounts]] = {}
 
-    def amounts(self, months: int, *, subtotals: bool) -> Sequence[Amounts] | None:
+    def amounts(self, months: int, *, subtotals: bool) -> BatchAmounts | None:
         """Return the amounts if they hold some months; those with sub-totals answer for those without."""
         for kind in (True,) if subtotals else (True, False):
-            held, amounts = self._held.get(kind, (0, ()))
-            if kind in self._held and months & ~held == 0:
-                return amounts
+            if kind in self._held:
+                held, amounts = self._held[kind]
+                if months & ~held == 0:
+                    return amounts
         return None
 
     def lacks(self, months: int, *, subtotals: bool) -> int:
         """Return which of some months were not read."""
         if self.amounts(months, subtotals=subtotals) is not None:
             return 0
-        return months & ~self._held.get(subtotals, (0, ()))[0]
+        return months & ~self._held[subtotals][0] if subtotals in self._held else months
 
-    def add(self, months: int, amounts: Sequence[Amounts], *, subtotals: bool) -> Sequence[Amounts]:
+    def add(self, months: int, amounts: BatchAmounts, *, subtotals: bool) -> BatchAmounts:
         """Hold the amounts of months that were read, and return those of all months held."""
         with self._lock:
-            held, before = self._held.get(subtotals, (0, ()))
-            read = [at for at in watched(range((held | months).bit_length())) if (held | months) >> at & 1]
-            joined = [old.joined(new, read) for old, new in zip(before, amounts, strict=True)] if before else amounts
-            self._held[subtotals] = held | months, joined
-            return joined
+            if subtotals in self._held:
+                held, before = self._held[subtotals]
+                months |= held
+                read = [at for at in watched(range(months.bit_length())) if months >> at & 1]
+                amounts = BatchAmounts((base, old.joined(amounts[base], read)) for base, old in before.items())
+            self._held[subtotals] = months, amounts
+            return amounts

@@ -134,6 +134,11 @@ class Availability:
         """Tell whether a domain can answer at the grains that bound a window."""
         return all(map(self.catalogue.domains[domain].carries, window.grains))
 
+    def carries_all(self, domain: str, windows: Sequence[DateWindow]) -> bool:
+        """Tell whether a domain can answer at the grains that bound any of some windows."""
+        grains = frozenset[Grain]().union(*(window.grains for window in watched(windows)))
+        return all(map(self.catalogue.domains[domain].carries, grains))
+
     def operand(self, expression: FormulaExpression, window: DateWindow, by: BrokenDown) -> str:
         """Return the operand that makes a formula unavailable in a window and a narrowed breakdown."""
         for name, part in expression.parts.items():

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from engine.model.evaluation import evaluate
 from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Reference, Side
 from engine.model.stopping import Stop, never, watched
-from engine.plans.accumulators import Amounts, FigureCells, figure_cells
+from engine.plans.accumulators import Amounts, BatchAmounts, FigureCells, figure_cells
 from engine.plans.availability import Availability
 from engine.plans.measure import Batch, batches
 from engine.plans.places import Coordinates, in_order, places
@@ -226,7 +226,7 @@ class FigurePlan:
 
     def finish(self, sums: Sequence[Sequence[pl.DataFrame]]) -> "Figures":
         """Return the figures from the collected frames of the batches."""
-        amounts: dict[DomainRead, list[tuple[Batch, Mapping[Base, Amounts]]]] = defaultdict(list)
+        amounts: dict[DomainRead, list[tuple[Batch, BatchAmounts]]] = defaultdict(list)
         for batch, frames in zip(self.batches, sums, strict=True):
             amounts[batch.domain_read].append((batch, batch.amounts(frames, self.stop)))
         return Figures(self, amounts)
@@ -244,7 +244,7 @@ class Figures:
     """The figures of a plan, by expression, column read and place."""
 
     plan: FigurePlan
-    amounts: Mapping[DomainRead, Sequence[tuple[Batch, Mapping[Base, Amounts]]]]
+    amounts: Mapping[DomainRead, Sequence[tuple[Batch, BatchAmounts]]]
 
     def amounts_of(self, base: Base, column_read: ColumnRead) -> tuple[Amounts, Batch]:
         """Return the amounts of a base in one column read, and the batch that read them."""
@@ -311,18 +311,19 @@ class Figures:
 
     def _columns_of(self, domain: str, column_read: ColumnRead) -> Iterator[tuple[Base, Sequence[Figure]]]:
         """Yield the figures of the available bases of a domain in one column read, by place."""
-        plan = self.plan
-        carried = [plan.availability.carries(domain, window) for window in watched(column_read.windows)]
-        is_carried = all(carried)
+        plan, windows = self.plan, column_read.windows
+        is_carried = plan.availability.carries_all(domain, windows)
+        carried = () if is_carried else [plan.availability.carries(domain, window) for window in watched(windows)]
         for batch, amounts in self.amounts.get(column_read.domain_read(domain), ()):
             for bases in batch.alike:
                 cells = self.cells(domain, plan.base_windows(bases[0], column_read), batch.splits)
-                for base in bases:
-                    figures = amounts[base].figures(cells, plan.stop)
-                    if not is_carried:
-                        places = zip(figures, self.places, strict=True)
-                        figures = [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in places]
-                    yield base, figures
+                found = amounts.figures(bases, cells, plan.stop)
+                if is_carried:
+                    yield from found.items()
+                    continue
+                for base, figures in found.items():
+                    places = zip(figures, self.places, strict=True)
+                    yield base, [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in places]
 
     def cells(self, domain: str, windows: Sequence[DateWindow], splits: IntervalSplits) -> Sequence[FigureCells]:
         """Return the cells of all places over the windows of some bases."""
@@ -331,10 +332,12 @@ class Figures:
     def _times(self, domain: str) -> Sequence[tuple[Members, Sequence[int]]]:
         """Return the members of places as a domain knows them, with the time columns of consecutive places."""
         if domain not in self._known_times:
-            masked, places = self.plan.availability.masked, watched(self.places, self.plan.stop)
-            each = ((masked(domain, place.members), place.time) for place in places)
-            alike = groupby(each, key=itemgetter(0))
-            self._known_times[domain] = [(members, [time for _, time in watched(found)]) for members, found in alike]
+            masked, places = self.plan.availability.masked, groupby(self.places, key=attrgetter("members"))
+            each = ((masked(domain, members), found) for members, found in watched(places, self.plan.stop))
+            self._known_times[domain] = [
+                (members, [place.time for _, found in alike for place in watched(found)])
+                for members, alike in groupby(each, key=itemgetter(0))
+            ]
         return self._known_times[domain]
 
     @cached_property

@@ -17,7 +17,7 @@ from engine.model.exact import ONE, ZERO
 from engine.model.scenarios import TermSpan
 from engine.model.scope import EVERYTHING, Cell
 from engine.model.stopping import Stop, never, watched
-from engine.plans.accumulators import ACCUMULATORS, Amount, AmountMemo, Amounts, interval_amounts
+from engine.plans.accumulators import ACCUMULATORS, Amount, AmountMemo, Amounts, BatchAmounts, interval_amounts
 from engine.plans.base_groups import AccumulatorTarget, BaseGroup, base_groups
 from engine.plans.presence import Presences
 from engine.plans.term_reads import (
@@ -63,10 +63,10 @@ class LeafAmounts:
     leaves: Collection[Members]
     members: Members  # of the sum
 
-    def amounts(self, frames: Sequence[pl.DataFrame], stop: Stop) -> list[Amounts]:
+    def amounts(self, frames: Sequence[pl.DataFrame], stop: Stop) -> BatchAmounts:
         """Return the amounts of every base from the collected frames of the batch."""
-        each = self.batch.amounts(frames, stop).values()
-        return [known.added(self.leaves, self.members) for known in each]
+        each = self.batch.amounts(frames, stop).items()
+        return BatchAmounts((base, known.added(self.leaves, self.members)) for base, known in each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +95,12 @@ class Batch:
         return tuple(self.windows)
 
     @cached_property
-    def alike(self) -> Sequence[Sequence[Base]]:
+    def alike(self) -> Sequence[tuple[Base, ...]]:
         """The bases, those with the same windows together."""
         by_windows: dict[int, list[Base]] = defaultdict(list)
         for base, windows in self.windows.items():
             by_windows[id(windows)].append(base)
-        return list(by_windows.values())
+        return list(map(tuple, by_windows.values()))
 
     @property
     def compares(self) -> bool:
@@ -171,7 +171,7 @@ class Batch:
         found = [(group, sum_by_class(frame.lazy(), group).collect(engine="in-memory")) for group, frame in last]
         return found if self.index is None else found[self.index : self.index + 1]
 
-    def amounts(self, frames: Sequence[pl.DataFrame], stop: Stop = never) -> dict[Base, Amounts]:
+    def amounts(self, frames: Sequence[pl.DataFrame], stop: Stop = never) -> BatchAmounts:
         """Return the amounts of every base from the collected frames of `reads`."""
         found = self.memo.amounts(self.months, subtotals=self.subtotals) if self.memo else None
         if found is None:
@@ -179,27 +179,30 @@ class Batch:
             if self.memo:
                 months = self.months if self.by_leaf else self.lacking
                 found = self.memo.add(months, found, subtotals=self.subtotals)
-        return dict(zip(self.windows, found, strict=True))
+        return found
 
-    def _amounts(self, frames: Sequence[pl.DataFrame], stop: Stop) -> list[Amounts]:
+    def _amounts(self, frames: Sequence[pl.DataFrame], stop: Stop) -> BatchAmounts:
         read = self._read_at
         found = AmountTable(read, self.splits.count, subtotals=self.subtotals)
         for group, frame in self.by_class(frames):
             found.add(group, frame, stop)
-        return [
-            Amounts(
+        return BatchAmounts(
+            (
                 base,
-                10**base.measure.places * self.group.denominators[position],
-                [
-                    {
-                        members: interval_amounts(accumulator, by_interval, read)
-                        for members, by_interval in watched(found.amounts[position, place].items(), stop)
-                    }
-                    for place, accumulator in enumerate(ACCUMULATORS[base.over_members])
-                ],
+                Amounts(
+                    base,
+                    10**base.measure.places * self.group.denominators[position],
+                    [
+                        {
+                            members: interval_amounts(accumulator, by_interval, read)
+                            for members, by_interval in watched(found.amounts[position, place].items(), stop)
+                        }
+                        for place, accumulator in enumerate(ACCUMULATORS[base.over_members])
+                    ],
+                ),
             )
             for position, base in enumerate(self.bases)
-        ]
+        )
 
     def runs(self, base: Base) -> Sequence[Run]:
         """Return the distinct runs of all windows of a base."""
