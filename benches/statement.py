@@ -6,10 +6,10 @@ with codes for text, a month column and integer cents: what it does best. `pnl` 
 `full_pnl` sales and people too. Each side answers from its rows, and from sums: the rollups that the store chooses, a
 table by account, cost centre and entity that DuckDB aggregated beforehand. Every call asks for other twelve months.
 
-The books keep the amounts of the months that were read for each permission, so that three calls are timed apart: the
-first after a publish finds nothing kept, the first of a permission finds members but no days and amounts, and a later
-one finds those. A new filter is one that nobody has asked for: each call filters another pair of cost centres. The
-sides are checked to agree before anything is timed.
+The books keep the amounts of the months that were read for each permission, so that four calls are timed apart: the
+first after a publish finds nothing kept, the first of a permission finds members but no days and amounts, one for new
+months finds those but not their amounts, and a later one finds all. A new filter is one that nobody has asked for: each
+call filters another pair of cost centres. The sides are checked to agree before anything is timed.
 """
 
 from collections.abc import Callable
@@ -39,6 +39,7 @@ ROUNDS, FEW_ROUNDS = 41, 11  # of a call; few where DuckDB's tables are in a fil
 IN_MEMORY = 20_000_000  # rows up to which DuckDB holds its tables in memory; then in a file, compressed
 ALONE = 200  # calls of a contestant that is timed alone, so that nothing else takes its place in the caches
 STARTS = (0, 5, 11, 2, 8, 3, 10, 6, 1, 9, 4, 7)  # months after January 2024 with which the ranges of the calls begin
+OF_ROWS, NEW = "Tieout, rollups off, new months", "Tieout, new months"
 COLUMNS = {"Actuals": "actual", "Budget": "budget"}
 CREATE = """
 set enable_progress_bar = false;
@@ -126,6 +127,24 @@ def later(books: BenchBooks, key: str, by: str) -> Callable[[], Report]:
     return lambda: statement(door, key, by, next(starts))
 
 
+class NewMonths:
+    """Calls for twelve months that nobody has asked for, of callers who have asked for the twelve before."""
+
+    def __init__(self, books: BenchBooks, key: str, by: str) -> None:
+        self._books, self._key, self._by = books, key, by
+        self._catalogue = read_instance(books.instance).catalogue
+        self.open()
+
+    def open(self) -> None:
+        """Open the books anew, and ask for the months before."""
+        self._door = Door(Shelf(self._catalogue, self._books.state / STORE), EVERYONE)
+        statement(self._door, self._key, self._by, 0)
+
+    def ask(self) -> Report:
+        """Ask for the months."""
+        return statement(self._door, self._key, self._by, 12)
+
+
 def new_filter(books: BenchBooks, key: str, by: str) -> Work:
     """Return a call with a filter that was not asked for before."""
     door, starts = Door(shelf_of(books), EVERYONE), cycle(STARTS)
@@ -203,19 +222,21 @@ def main(rows: int) -> None:
         ("pnl", "organisation", (ENTITY_SUMS,)),
         ("full_pnl", "period", (LEDGER_SUMS, *OTHER_SUMS)),
     ):
-        base = f"DuckDB, sums of {key} by {by}"
+        base, rows_alone, new = f"DuckDB, sums of {key} by {by}", NewMonths(plain, key, by), NewMonths(books, key, by)
         work: dict[str, Work] = {
             base: duckdb_work(tables, *queries),
             "DuckDB, from the sums it made": duckdb_work(tables, *queries, table="gl_sums"),
             "Tieout, rollups off, after a publish": after_publish(plain, key, by),
             "Tieout, rollups off, first of a permission": first_of_permission(plain, key, by),
+            OF_ROWS: rows_alone.ask,
             "Tieout, after a publish": after_publish(books, key, by),
             "Tieout, first of a permission": first_of_permission(books, key, by),
+            NEW: new.ask,
             "Tieout, new filter": new_filter(books, key, by),
             "Tieout, later": later(books, key, by),
             "Tieout, later, to JSON text": to_json(later(books, key, by)),
         }
-        times = in_turns(work, rounds)
+        times = in_turns(work, rounds, {OF_ROWS: rows_alone.open, NEW: new.open})
         times |= in_turns({"Tieout, later, alone": later(books, key, by)}, ALONE)
         if key == "pnl":
             times |= in_turns({"Polars, groups of the ledger's rows": groups_alone(plain, by)}, rounds)

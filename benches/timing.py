@@ -9,6 +9,7 @@ from statistics import median
 from time import perf_counter
 
 Work = Callable[[], object]
+NOTHING: Mapping[str, Work] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +29,19 @@ class Times:
         return sorted(self.runs)[int(0.95 * (len(self.runs) - 1))]
 
 
-def in_turns(contestants: Mapping[str, Work], rounds: int) -> dict[str, Times]:
-    """Run every contestant once unmeasured, then in turns, and return their times."""
+def in_turns(contestants: Mapping[str, Work], rounds: int, before: Mapping[str, Work] = NOTHING) -> dict[str, Times]:
+    """Run every contestant once unmeasured, then in turns, and return their times.
+
+    `before` holds what some of them do before each turn, unmeasured.
+    """
     for work in contestants.values():
         work()
     runs: dict[str, list[float]] = {name: [] for name in contestants}
     gc.collect()
     for _ in range(rounds):
         for name, work in contestants.items():
+            if name in before:
+                before[name]()
             begun = perf_counter()
             work()
             runs[name].append((perf_counter() - begun) * 1000)

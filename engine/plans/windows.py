@@ -211,9 +211,7 @@ class WindowRuns:
         first, after = min((run[0] for run in bounds), default=0), max((run[1] for run in bounds), default=0)
         self.reach = (1 << after) - (1 << first)  # the intervals from the first to the last that any of them reads
         self.are_single = all(len(runs) == 1 for runs in self.runs)  # each one run, as windows of whole months are
-        self.never_empty = (
-            self.are_single and not self.is_divided and all(first < after for ((first, after),) in self.runs)
-        )
+        self.never_empty = self.are_single and all(first < after for ((first, after),) in self.runs)
         if self.are_single and len(self.runs) > 1:
             self.firsts = itemgetter(*(first for ((first, _),) in self.runs))
             self.afters = itemgetter(*(after for ((_, after),) in self.runs))
