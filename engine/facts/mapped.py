@@ -132,13 +132,13 @@ class MappedFacts:
         return 1 - listed if codes.complement else listed
 
     def few(self, domain: str, scenario: str, column: str) -> Iterator[pl.DataFrame]:
-        """Yield the rows of a scenario in which a day or code is looked for before all others, made when asked for."""
+        """Yield the rows of a scenario in which a day or code is looked for before all others."""
         yield self.sample(domain, scenario)
         if column != DATE:
             yield self.rare(domain, scenario, column)
 
     def sample(self, domain: str, scenario: str) -> pl.DataFrame:
-        """Return rows of a scenario from all its partitions, every so manieth; every row if there are few."""
+        """Return evenly spaced rows of a scenario from all its partitions; every row if there are few."""
 
         def made() -> pl.DataFrame:
             parts = self.partitions(domain, scenario)

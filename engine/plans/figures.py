@@ -84,7 +84,7 @@ class FigurePlan:
 
     @cached_property
     def time_key(self) -> Hashable:
-        """What decides on the columns of time and on their windows: equal for reports of the same range by the same."""
+        """What the columns of time and their windows depend on, besides the calendar and the shifts of a side."""
         query = self.query
         return tuple((axis.dimension.key, axis.grain) for axis in query.time), query.selected, query.nests
 
