@@ -8,6 +8,7 @@ import polars as pl
 from engine.facts.expressions import (
     PACKED,
     PackedKey,
+    RowFilter,
     aggregated,
     at_span,
     capped,
@@ -94,7 +95,7 @@ class ArrowFacts(MappedFacts):
         """Return what some partitions contribute to sums; see FactStore."""
         parts = [part for part, _ in touched]
         aggregates = [aggregated(known, magnitude_of(parts, known)) for known in asked.aggregates]
-        predicate, dimensions = self.predicate(within), needed(asked, within)
+        inside, dimensions = self.inside(within), needed(asked, within)
         together: dict[tuple[str, ...], list[tuple[Partition, Rollup | None, int]]] = {}
         frames = []
         for part, spans in touched:
@@ -102,32 +103,31 @@ class ArrowFacts(MappedFacts):
             if is_whole(spans) and (rollup or part).rows <= JOINED_ROWS:
                 together.setdefault(rollup.dimensions if rollup else (), []).append((part, rollup, spans[0][0]))
             else:
-                source = self.source(asked.domain, part, rollup)
-                frames.append(self.summed(source, spans, asked, aggregates, predicate))
-        frames += [self.summed_together(found, asked, aggregates, predicate, within) for found in together.values()]
+                source = self.source(asked.domain, part, rollup, inside)
+                frames.append(self.summed(source, spans, asked, aggregates))
+        frames += [self.summed_together(found, asked, aggregates, inside) for found in together.values()]
         if not frames:
             return self.nothing(asked)
         return pl.concat(frames).select(SPAN, *asked.keys, *columns_of(asked), ROWS)
 
-    def source(self, domain: str, part: Partition, rollup: Rollup | None) -> Source:
-        """Return a rollup of a partition, else its rows."""
+    def source(self, domain: str, part: Partition, rollup: Rollup | None, inside: RowFilter) -> Source:
+        """Return what a filter keeps of a rollup of a partition, else of its rows."""
         frame = self.frame(domain, part, rollup.file if rollup else "")
-        return Source(frame.lazy(), counted_facts(in_sums=rollup is not None))
+        return Source(inside.rows(frame), counted_facts(in_sums=rollup is not None))
 
     def summed_together(
         self,
         found: Sequence[tuple[Partition, Rollup | None, int]],
         asked: Slice,
         aggregates: Sequence[pl.Expr],
-        predicate: pl.Expr | None,
-        within: Cell,
+        inside: RowFilter,
     ) -> pl.LazyFrame:
         """Return the aggregates of small partitions that each lie in one span, from one frame of all their rows.
 
         A plan of one filter and one group-by costs a fraction of one for each partition.
         """
         measures = {aggregate.measure for aggregate in asked.aggregates}
-        columns = tuple(sorted({*asked.keys, *within.dimensions, *measures}))
+        columns = tuple(sorted({*asked.keys, *inside.within.dimensions, *measures}))
         in_sums = found[0][1] is not None
         columns = (*columns, ROWS) if in_sums else columns or (DATE,)  # one column tells the rows
         parts = self.partitions(asked.domain, found[0][0].scenario)
@@ -135,7 +135,7 @@ class ArrowFacts(MappedFacts):
         frames = [self.placed(asked.domain, part, rollup, places[part.id], columns) for part, rollup, _ in found]
         # release 0.3.0 counted ROWS in 32 bits
         frame = pl.concat(frames, how="vertical_relaxed", rechunk=False).lazy()
-        frame = frame if predicate is None else frame.filter(predicate)
+        frame = frame if inside.predicate is None else frame.filter(inside.predicate)
         positions: list[int | None] = [None] * len(parts)
         for part, _, position in found:
             positions[places[part.id]] = position
@@ -165,11 +165,9 @@ class ArrowFacts(MappedFacts):
         spans: Sequence[tuple[int, Span, bool]],
         asked: Slice,
         aggregates: Sequence[pl.Expr],
-        predicate: pl.Expr | None,
     ) -> pl.LazyFrame:
-        """Return the aggregates of one partition: filter, then group by the keys, and by span if there are several."""
-        frame = source.frame if predicate is None else source.frame.filter(predicate)
-        counted = [*aggregates, source.rows]
+        """Return the aggregates of one partition, by the keys, and by span if there are several."""
+        frame, counted = source.frame, [*aggregates, source.rows]
         if len(spans) > 1:
             days = {day: position for position, span, _ in spans for day in watched(days_of(span))}
             schema = {DATE: pl.Date, SPAN: pl.UInt32}
@@ -201,19 +199,17 @@ class ArrowFacts(MappedFacts):
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
         """Return up to `limit` rows in month order, undated rows last; see FactStore."""
-        predicate = self.predicate(within)
+        inside = self.inside(within)
         order = list(dict.fromkeys((*self._domains[asked.domain].sort, DATE, *asked.columns)))
         ranked = [pl.lit(asked.ranks[name]).gather(pl.col(name)) if name in asked.ranks else name for name in order]
         months: dict[str, list[pl.LazyFrame]] = {}
         for part in () if within.is_nothing else self.partitions(asked.domain, asked.scenario):
-            frame = self.frame(asked.domain, part).lazy()
-            if asked.span is not None:
-                spans = spans_of(part, (asked.span,))
-                if not spans:
-                    continue
-                ((_, span, is_whole),) = spans
-                frame = frame if is_whole else frame.filter(pl.col(DATE).is_between(span.first, span.last))
-            frame = frame if predicate is None else frame.filter(predicate)
+            spans = [] if asked.span is None else spans_of(part, (asked.span,))
+            if asked.span is not None and not spans:
+                continue
+            frame = inside.rows(self.frame(asked.domain, part))
+            for _, span, reads_all in spans:
+                frame = frame if reads_all else frame.filter(pl.col(DATE).is_between(span.first, span.last))
             if asked.leaves is not None:
                 frame = frame.join(self.typed(asked.leaves), on=asked.leaves.columns, how="semi", maintain_order="left")
             months.setdefault(part.bucket, []).append(self.shown(order, frame))

@@ -1,9 +1,10 @@
 """Expressions and steps of the questions that the Arrow store answers."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from math import prod
 from operator import add
 
@@ -19,6 +20,7 @@ from engine.model.fact_store import (
     SumTooLarge,
     refuse_too_many_groups,
 )
+from engine.model.scope import Cell
 
 INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
 PACKED = "packed"
@@ -61,6 +63,43 @@ class PackedKey:
         for key, count in self.counts.items():
             below //= count
             yield key, below
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """What keeps the rows of partitions and rollups that lie inside a cell."""
+
+    within: Cell
+    predicate: pl.Expr | None  # None if every row lies inside
+
+    def also(self, predicate: pl.Expr) -> "RowFilter":
+        """Return the filter of the rows that a predicate keeps as well."""
+        return RowFilter(self.within, predicate if self.predicate is None else self.predicate & predicate)
+
+    def rows(self, frame: pl.DataFrame) -> pl.LazyFrame:
+        """Return the rows of a partition or rollup, which is sorted by its first column, that the filter keeps.
+
+        Only those between the least and the greatest code of that column are read.
+        """
+        if self.predicate is None:
+            return frame.lazy()
+        sorted_by = frame.to_series(0)
+        if codes := self._bounds(sorted_by.name):
+            first, after = bisect_left(sorted_by, codes[0]), bisect_right(sorted_by, codes[1])
+            frame = frame.slice(first, after - first)
+        return frame.lazy().filter(self.predicate)
+
+    def _bounds(self, dimension: str) -> tuple[int, int] | None:
+        """Return the least and the greatest code that the cell contains; None if it excludes codes, or has none."""
+        if dimension not in self._known:
+            codes = self.within.granted(dimension)
+            found = None if codes.complement or not codes.codes else (min(codes.codes), max(codes.codes))
+            self._known[dimension] = found
+        return self._known[dimension]
+
+    @cached_property
+    def _known(self) -> dict[str, tuple[int, int] | None]:
+        return {}
 
 
 def columns_of(asked: Slice) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from engine.facts.expressions import code_type
+from engine.facts.expressions import RowFilter, code_type
 from engine.facts.files import MappedFiles
 from engine.facts.manifest import UNDATED, Manifest, Partition, Rollup, TouchedPart, refuse_other_places, spans_of
 from engine.facts.rollups import answering, without_undeclared
@@ -65,13 +65,13 @@ class MappedFacts:
 
     def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """Return the days that have rows; see FactStore. Without a filter the manifest knows them."""
-        predicate, parts = self.predicate(within), self.partitions(domain, scenario)
+        parts = self.partitions(domain, scenario)
         undated = [part for part in parts if part.bucket == UNDATED]
         days = {day for part in watched(parts) for day in part.dates}
-        if predicate is None:
+        if within.is_everything:
             return Presence(tuple(sorted(days)), sum(part.rows for part in undated))
-        held = self.occurring(domain, scenario, DATE, days, within)
-        return Presence(tuple(sorted(held)), sum(self.row_count(domain, part, predicate) for part in undated))
+        held, inside = self.occurring(domain, scenario, DATE, days, within), self.inside(within)
+        return Presence(tuple(sorted(held)), sum(self.row_count(domain, part, inside) for part in undated))
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
         """Return the codes of a leaf dimension that occur in the rows. Rollups tell them where they are small."""
@@ -87,19 +87,19 @@ class MappedFacts:
 
     def codes_of(self, parts: Sequence[Partition], domain: str, dimension: str, within: Cell) -> frozenset[int]:
         """Return the codes of a leaf dimension that occur in the rows of some partitions."""
-        return frozenset(self.values(parts, domain, dimension, within.dimensions | {dimension}, self.predicate(within)))
+        return frozenset(self.values(parts, domain, dimension, within.dimensions | {dimension}, self.inside(within)))
 
     def occurring(
         self, domain: str, scenario: str, column: str, values: Collection[date] | Collection[int], within: Cell
     ) -> frozenset[Any]:
         """Return which of some days or codes, all that occur anywhere, occur in the rows inside a cell."""
-        predicate, missing = self.predicate(within), frozenset[Any](values)
-        if predicate is None or within.is_nothing:
-            return missing if predicate is None else frozenset()
+        inside, missing = self.inside(within), frozenset[Any](values)
+        if inside.predicate is None or within.is_nothing:
+            return missing if within.is_everything else frozenset()
         looked = (domain, scenario) in self._asked and self.share(within) > LEAST_SHARE
         self._asked.add((domain, scenario))
         for rows in self.few(domain, scenario, column) if looked and missing else ():
-            seen = rows.lazy().filter(predicate).select(pl.col(column).unique())
+            seen = rows.lazy().filter(inside.predicate).select(pl.col(column).unique())
             missing -= frozenset(seen.collect(engine="in-memory")[column])
             if not missing:
                 break
@@ -107,7 +107,7 @@ class MappedFacts:
         if missing and (not looked or self.sample(domain, scenario).height < sum(part.rows for part in parts)):
             listed = pl.lit(pl.Series(sorted(missing), dtype=self.type_of(column)).implode())
             dimensions = None if column == DATE else within.dimensions | {column}
-            missing -= self.values(parts, domain, column, dimensions, predicate & pl.col(column).is_in(listed))
+            missing -= self.values(parts, domain, column, dimensions, inside.also(pl.col(column).is_in(listed)))
         return frozenset(values) - missing
 
     def values(
@@ -116,10 +116,10 @@ class MappedFacts:
         domain: str,
         column: str,
         dimensions: frozenset[str] | None,
-        predicate: pl.Expr | None,
+        inside: RowFilter,
     ) -> set[Any]:
         """Return the days or codes of some partitions that a filter keeps, or of rollups by all of some dimensions."""
-        frames = (self.inside(domain, part, predicate, dimensions) for part in watched(parts))
+        frames = (self.kept(domain, part, inside, dimensions) for part in watched(parts))
         found = (frame.select(pl.col(column).unique()).collect(engine="in-memory")[column] for frame in frames)
         return {value for values in found for value in watched(values)}
 
@@ -147,26 +147,26 @@ class MappedFacts:
             some = [frame.gather_every(step) if step > 1 else frame for frame in watched(frames)]
             return pl.concat(some, how="diagonal_relaxed", rechunk=False)
 
-        return self._kept((domain, scenario, ""), made)
+        return self._sampled((domain, scenario, ""), made)
 
     def rare(self, domain: str, scenario: str, column: str) -> pl.DataFrame:
         """Return all rows of a scenario whose day or code is not in its sample; none if they are many."""
 
         def made() -> pl.DataFrame:
             sample = self.sample(domain, scenario)
-            common = pl.lit(sample[column].unique().implode())
+            others = RowFilter(EVERYTHING, ~pl.col(column).is_in(pl.lit(sample[column].unique().implode())))
             found, room = [sample.clear()], SAMPLED_ROWS
             for part in watched(self.partitions(domain, scenario)):
-                rows = self.inside(domain, part, ~pl.col(column).is_in(common)).select(pl.exclude(pl.String))
+                rows = self.kept(domain, part, others).select(pl.exclude(pl.String))
                 found.append(rows.head(room + 1).collect(engine="in-memory"))
                 room -= found[-1].height
                 if room < 0:
                     return sample.clear()
             return pl.concat(found, how="diagonal_relaxed")
 
-        return self._kept((domain, scenario, column), made)
+        return self._sampled((domain, scenario, column), made)
 
-    def _kept(self, key: tuple[str, str, str], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+    def _sampled(self, key: tuple[str, str, str], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         """Return the sample of a key; make it first if there is none. The latest are kept."""
         sample = self._samples.pop(key, None)
         if sample is None:
@@ -178,36 +178,35 @@ class MappedFacts:
 
     def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
         """Return the leaf dimensions for which some row has no member. The manifest knows those of each partition."""
-        predicate = self.predicate(within)
+        inside = self.inside(within)
         found: set[str] = set()
         for part in self.partitions(domain, scenario):
             known = dimensions if part.unassigned is None else part.unassigned
             keys = [key for key in dimensions if key in known and key not in found]
-            if predicate is None and part.unassigned is not None:
+            if within.is_everything and part.unassigned is not None:
                 found.update(keys)
             elif keys:
                 lacking = (pl.col(key).eq(NULL_CODE).any() for key in keys)
-                flags = self.inside(domain, part, predicate).select(lacking).collect().row(0, named=True)
+                flags = self.kept(domain, part, inside).select(lacking).collect().row(0, named=True)
                 found.update(key for key, holds in flags.items() if holds)
         return frozenset(found)
 
     def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
         """Tell whether any row comes from a load."""
-        predicate = self.predicate(within)
+        inside = self.inside(within)
         parts = (part for part in self.partitions(domain, scenario) if part.load == load)
-        return any(part.rows if predicate is None else self.row_count(domain, part, predicate) for part in parts)
+        return any(part.rows if within.is_everything else self.row_count(domain, part, inside) for part in parts)
 
-    def inside(
-        self, domain: str, part: Partition, predicate: pl.Expr | None, dimensions: frozenset[str] | None = None
+    def kept(
+        self, domain: str, part: Partition, inside: RowFilter, dimensions: frozenset[str] | None = None
     ) -> pl.LazyFrame:
         """Return the rows of a partition that a filter keeps, or of its smallest rollup by these dimensions or more."""
         rollup = None if dimensions is None else answering(part, dimensions)
-        frame = self.frame(domain, part, rollup.file if rollup else "").lazy()
-        return frame if predicate is None else frame.filter(predicate)
+        return inside.rows(self.frame(domain, part, rollup.file if rollup else ""))
 
-    def row_count(self, domain: str, part: Partition, predicate: pl.Expr) -> int:
+    def row_count(self, domain: str, part: Partition, inside: RowFilter) -> int:
         """Return the number of rows of a partition that a filter keeps."""
-        return int(self.inside(domain, part, predicate).select(pl.len()).collect().item())
+        return int(self.kept(domain, part, inside).select(pl.len()).collect().item())
 
     def frame(self, domain: str, partition: Partition, file: str = "") -> pl.DataFrame:
         """Map a partition or one of its rollups. Widens codes to the current type of their dimension."""
@@ -226,11 +225,11 @@ class MappedFacts:
             self._frames[file] = frame
         return frame
 
-    def predicate(self, within: Cell) -> pl.Expr | None:
-        """Return the filter for rows inside a cell, None if every row is inside."""
+    def inside(self, within: Cell) -> RowFilter:
+        """Return the filter for rows inside a cell."""
         if within.is_everything:
-            return None
-        return reduce(or_, (self.allowed(part) for part in within), pl.lit(value=False))
+            return RowFilter(within, None)
+        return RowFilter(within, reduce(or_, (self.allowed(part) for part in within), pl.lit(value=False)))
 
     def allowed(self, part: Conjunction) -> pl.Expr:
         """Return the filter for rows inside one conjunction of a cell."""
