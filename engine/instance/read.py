@@ -4,7 +4,7 @@ A fault in profiles does not reject the instance. It denies the access that it c
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -143,6 +143,8 @@ def read_instance(folder: Path) -> Instance:
     default = build_default(instance_doc, instance, statements, scenarios, calendar)
     placement = build_placement(instance_doc, instance)
     profiles = build_profiles(reading.profiles, profiles_file, scenarios, domains, dimensions)
+    restricted = frozenset(dimensions[key].leaf for key in profiles.restricted)
+    domains = {key: replace(domain, restricted=restricted) for key, domain in domains.items()}
     bindings = build_bindings(integrations_doc, integrations, domains, dimensions, scenarios)
     reading.stop_at_faults()
 

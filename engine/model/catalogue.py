@@ -121,6 +121,7 @@ class Domain:
     inspect_enabled: bool
     inspect_columns: tuple[str, ...]
     rollups: tuple[tuple[str, ...], ...] | None = None  # sorted dimensions of each; None: the store chooses them
+    restricted: frozenset[str] = frozenset()  # leaf dimensions that profiles restrict: rollups with them are worth more
     location: str = ""  # of its table, in the files of an instance
     locations: Mapping[str, str] = field(default_factory=dict)  # of dimensions, measures and inspected columns
 

@@ -129,6 +129,12 @@ class Profiles:
         return cls(by_key=by_key, assigned=dict(assigned), shut=shut, faults=tuple(faults))
 
     @property
+    def restricted(self) -> frozenset[str]:
+        """The dimensions that any profile restricts."""
+        grants = (grant for profile in self.by_key.values() for _, grant in profile.grants)
+        return frozenset(cut.dimension for grant in grants for cut in grant.dimensions)
+
+    @property
     def claims_asked(self) -> Sequence[str]:
         """The names of the claims that assignments test."""
         return sorted({name for each in self.assigned.values() for known in each for name, _ in known.claims})

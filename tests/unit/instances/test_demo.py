@@ -64,6 +64,11 @@ def tables(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+def test_profiles_restrict_companies_and_cost_centres(folder: Path) -> None:
+    """As profiles.yaml says by `organisation` and `function`, trees above them."""
+    assert read_instance(folder).catalogue.domains["gl"].restricted == {"entity", "cost_centre"}
+
+
 def figures(report: Report, *members: str) -> Figures:
     """Return the figures of a report by line or metric, and by members of a breakdown (none: the total)."""
     key = "line" if report.statement else "metric"

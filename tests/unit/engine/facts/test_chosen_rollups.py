@@ -9,7 +9,7 @@ import pytest
 
 from engine.facts import rollups, writer
 from engine.facts.manifest import pin_current
-from engine.facts.rollups import View, greedy
+from engine.facts.rollups import View, choose_rollups, greedy
 from engine.facts.writer import stage
 from engine.model.scope import EVERYTHING
 from tests.unit.engine.facts.test_rollups import asked, parts_of, publish, store_of
@@ -93,11 +93,35 @@ WORKED: Mapping[View, int] = {frozenset("a"): 10, frozenset("b"): 20, frozenset(
     ],
 )
 def test_the_view_that_saves_most_for_its_size_comes_first(first: str, space: int, expected: list[str]) -> None:
-    chosen = greedy(WORKED, 1_000, frozenset(first), space, lambda _: 1)
+    chosen = greedy(WORKED, dict.fromkeys(WORKED, 1), 1_000, frozenset(first), space, lambda _: 1)
     assert ["".join(sorted(view)) for view in chosen] == expected
 
 
 def test_a_view_that_gains_less_than_fourfold_is_not_chosen() -> None:
     sizes = {frozenset("a"): 30, frozenset("ab"): 100, frozenset("abc"): 300}
-    chosen = list(greedy(sizes, 1_000, frozenset("ab"), 10_000, lambda _: 1))
+    chosen = list(greedy(sizes, dict.fromkeys(sizes, 1), 1_000, frozenset("ab"), 10_000, lambda _: 1))
     assert chosen == [frozenset("ab")]  # abc answers from 300 of 1,000 rows, a from 30 instead of 100
+
+
+@pytest.mark.parametrize(
+    ("restricted", "expected"),
+    [("", "a"), ("b", "b"), ("c", "a")],  # 980 / 19 = 51.6 a row of a; 975 / 25 = 39 a row of b, twice as many
+)
+def test_what_profiles_restrict_counts_twice(restricted: str, expected: str) -> None:
+    sizes = {frozenset("a"): 19, frozenset("b"): 25}
+    weights = {view: 2 if view & set(restricted) else 1 for view in sizes}
+    chosen = list(greedy(sizes, weights, 1_000, frozenset(), 25, lambda _: 1))
+    assert chosen == [frozenset(expected)]  # the space is enough for one
+
+
+@pytest.mark.parametrize(("restricted", "expected"), [("", "centre"), ("account", "account")])
+def test_a_domain_gets_the_rollups_of_what_profiles_restrict(
+    restricted: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """5 centres save 995 / 5 = 199 rows each, 9 accounts 991 / 9 = 110.1, or twice that; there is space for one."""
+    day = date(2021, 1, 3)
+    publish(tmp_path, [("actual", day, f"a{at % 9}", f"c{at // 9 % 5}", at, "") for at in range(LARGE)], GL)
+    monkeypatch.setattr(rollups, "MOST_SPACE", 100)  # 200 bytes: 9 sums of 18 bytes, or 5
+    domain = replace(CHOSEN, sort=(), restricted=frozenset({restricted} - {""}))
+    chosen = choose_rollups(domain, parts_of(tmp_path), lambda part: store_of(tmp_path, GL).frame("gl", part))
+    assert chosen == ((expected,),)
