@@ -37,8 +37,10 @@ from server.wire.answers import as_json
 
 ROUNDS, FEW_ROUNDS = 41, 11  # of a call; few where DuckDB's tables are in a file
 IN_MEMORY = 20_000_000  # rows up to which DuckDB holds its tables in memory; then in a file, compressed
+FEWER = 10_000_000  # rows that larger books stand beside
 ALONE = 200  # calls of a contestant that is timed alone, so that nothing else takes its place in the caches
 STARTS = (0, 5, 11, 2, 8, 3, 10, 6, 1, 9, 4, 7)  # months after January 2024 with which the ranges of the calls begin
+GROUPS, AMOUNTS = "Polars, groups of the ledger's rows", "Polars, one sum of the ledger's amounts"
 OF_ROWS, NEW = "Tieout, rollups off, new months", "Tieout, new months"
 COLUMNS = {"Actuals": "actual", "Budget": "budget"}
 CREATE = """
@@ -153,20 +155,29 @@ def new_filter(books: BenchBooks, key: str, by: str) -> Work:
 
 
 def groups_alone(books: BenchBooks, by: str) -> Work:
-    """Return what Polars takes for the sums of a range in rows of the ledger alone: the least that reading them costs.
+    """Return what Polars takes for the sums of a range in rows of the ledger alone.
 
     By month, rows are grouped by their account, by which each file is sorted; else by account and entity in one number.
     """
-    facts, starts = cast(ArrowFacts, shelf_of(books).current().facts), cycle(STARTS)
-    parts = {scenario: facts.partitions("gl", scenario) for scenario in COLUMNS.values()}
     packed = pl.col("account").cast(pl.UInt32) * 256 + pl.col("entity")
     key = pl.col("account") if by == "period" else packed.alias("packed")
+    return frames_alone(books, lambda frame: frame.lazy().group_by(key).agg(pl.col("amount").sum(), pl.len()).collect())
+
+
+def sum_alone(books: BenchBooks) -> Work:
+    """Return what Polars takes to read the amounts of a range once: the least that any answer from rows costs."""
+    return frames_alone(books, lambda frame: frame["amount"].sum())
+
+
+def frames_alone(books: BenchBooks, read: Callable[[pl.DataFrame], object]) -> Work:
+    """Return a call that reads the ledger's rows of another range than the one before, month by month."""
+    facts, starts = cast(ArrowFacts, shelf_of(books).current().facts), cycle(STARTS)
+    parts = {scenario: facts.partitions("gl", scenario) for scenario in COLUMNS.values()}
 
     def work() -> object:
         start = next(starts)
         months = range(start, start + 12)
-        frames = [facts.frame("gl", part) for known in parts.values() for part in (known[at] for at in months)]
-        return [frame.lazy().group_by(key).agg(pl.col("amount").sum(), pl.len()).collect() for frame in frames]
+        return [read(facts.frame("gl", known[at])) for known in parts.values() for at in months]
 
     return work
 
@@ -237,13 +248,18 @@ def main(rows: int) -> None:
             "Tieout, later, to JSON text": to_json(later(books, key, by)),
         }
         times = in_turns(work, rounds, {OF_ROWS: rows_alone.open, NEW: new.open})
-        times |= in_turns({"Tieout, later, alone": later(books, key, by)}, ALONE)
+        alone: dict[str, Work] = {"Tieout, later, alone": later(books, key, by)}
+        if rows > IN_MEMORY:
+            alone[f"Tieout, later, alone, {FEWER:,} rows"] = later(demo_books(FEWER), key, by)
+        times |= in_turns(alone, ALONE)
         if key == "pnl":
-            times |= in_turns({"Polars, groups of the ledger's rows": groups_alone(plain, by)}, rounds)
+            bare: dict[str, Work] = {GROUPS: groups_alone(plain, by), AMOUNTS: sum_alone(plain)}
+            times |= in_turns(bare, rounds)
         report(times, base)
         for name, taken in times.items():
             found.setdefault("DuckDB, from its rows" if name == base else name, []).append(f"{taken.median:.2f}")
-        found.setdefault("Polars, groups of the ledger's rows", []).extend([""] * (key != "pnl"))
+        for name in () if key == "pnl" else (GROUPS, AMOUNTS):
+            found[name].append("")
     tables.close()
     table = [
         f"| {rows:,} rows, median of {rounds} calls in ms | pnl by month | pnl by organisation | full_pnl by month |"
