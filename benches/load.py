@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 import duckdb
 
 from benches.books import DEMO, ROOT
+from benches.page import README, write_block
 from server.run.embedded.binaries import known_binaries
 from tests.support.postgres import run_unprivileged
 from tests.support.serving import DEADLINE, wait_for
@@ -191,13 +192,14 @@ def agree(of: LedgerFile, counted: Sequence[str], run: Run) -> None:
 
 
 def main(rows: int) -> None:
-    """Run the bench at a tenth of a size and at that size."""
+    """Run the bench at a tenth of a size and at that size, and write its table."""
+    table = ["| rows of one CSV file | by | seconds | rows a second | peak memory, MB |", "|--:|---|--:|--:|--:|"]
     for size, rounds in ((rows // EVERY, ROUNDS["small"]), (rows, ROUNDS["large"])):
         of = ledger(size)
         with postgresql(of.home) as uri:
             loads: dict[str, Load] = {
                 "DuckDB insert from read_csv": into_duckdb,
-                "PostgreSQL \\copy by psql": partial(into_postgresql, uri),
+                "PostgreSQL, `\\copy` of psql": partial(into_postgresql, uri),
                 "Tieout load": into_tieout,
             }
             runs: dict[str, list[Run]] = {name: [] for name in loads}
@@ -209,3 +211,5 @@ def main(rows: int) -> None:
             seconds, peak = median(run.seconds for run in found), max(run.peak for run in found)
             rate = size / seconds
             print(f"{name:30} {seconds:8.2f} s {rate:12,.0f} rows/s   peak {peak:8,.0f} MB")
+            table.append(f"| {size:,} | {name} | {seconds:.2f} | {rate:,.0f} | {peak:,.0f} |")
+    write_block(README, "load", table)
