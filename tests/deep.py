@@ -55,7 +55,7 @@ MUTATIONS, SCOPE, INSTALL, DRIVERS = "mutations", "scope", "install", "drivers"
 WAREHOUSES = "warehouses"
 ENGINES = ("pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", "constraints/deep.txt")
 ASKED = {WAREHOUSES: {"WAREHOUSES": "clickhouse flightsql"}}  # environment of a part
-PROFILES = {"fuzz": "fuzz", WAREHOUSES: "short"}  # of Hypothesis, in tests/conftest.py; of other parts it is `deep`
+PROFILES = {"fuzz": "fuzz", WAREHOUSES: "short", DRIVERS: "short"}  # of Hypothesis, in tests/conftest.py; of other parts it is `deep`
 SEARCHED = 2000  # books of a round of scope
 AT_ONCE = 10  # mutations of a round
 
