@@ -86,6 +86,7 @@ constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
 	$(BIN)/uv pip compile pyproject.toml --extra install --extra dev -c constraints/runtime.txt $(RESOLVE) -o constraints/dev.txt
 	$(BIN)/uv pip compile pyproject.toml $(SOURCES:%=--extra %) -c constraints/runtime.txt -c constraints/dev.txt $(RESOLVE) -o constraints/sources.txt
 	$(BIN)/uv pip compile pyproject.toml --extra deep -c constraints/runtime.txt -c constraints/dev.txt -c constraints/sources.txt $(RESOLVE) -o constraints/deep.txt
+	$(BIN)/uv pip compile pyproject.toml --extra spark -c constraints/runtime.txt -c constraints/dev.txt -c constraints/sources.txt -c constraints/deep.txt $(RESOLVE) -o constraints/spark.txt
 
 SOURCES := sqlite duckdb flightsql snowflake bigquery clickhouse
 

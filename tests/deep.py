@@ -8,6 +8,8 @@
     leaks       a thousand calls searched for hidden words, also in exports
     warehouses  the contract of facts, the laws and the questions of small books, in ClickHouse (chdb) and in Sail with
                 two workers; it installs both (830 MB)
+    spark       the same contract, laws and questions in Spark with two workers; it installs Spark (450 MB that pip
+                builds), and takes Java
     drivers     the drivers of Snowflake and BigQuery against their protocol on this machine, and the contract, the laws
                 and the questions of books that attach tables of both
     install     the wheel and the bundle installed as by a user, with every package from the index
@@ -52,10 +54,23 @@ PARTS: Mapping[str, Sequence[str]] = {
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
 }
 MUTATIONS, SCOPE, INSTALL, DRIVERS = "mutations", "scope", "install", "drivers"
-WAREHOUSES = "warehouses"
-ENGINES = ("pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", "constraints/deep.txt")
-ASKED = {WAREHOUSES: {"WAREHOUSES": "clickhouse flightsql"}}  # environment of a part
-PROFILES = {"fuzz": "fuzz", WAREHOUSES: "short", DRIVERS: "short"}  # of Hypothesis, in tests/conftest.py; of other parts it is `deep`
+WAREHOUSES, SPARK = "warehouses", "spark"
+INSTALLING = ("pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r")
+ENGINES = {  # of a part: the file that pins them, and their modules
+    WAREHOUSES: ("constraints/deep.txt", ("chdb", "pysail", "deltalake")),
+    SPARK: ("constraints/spark.txt", ("pyspark", "grpc_status")),
+}
+CHOSEN = {  # tests of a part
+    WAREHOUSES: "clickhouse or flightsql or deep_failures or deep_lakes or laws",
+    SPARK: "spark or laws",
+}
+ASKED = {WAREHOUSES: {"WAREHOUSES": "clickhouse flightsql"}, SPARK: {"WAREHOUSES": "spark"}}  # environment of a part
+PROFILES = {  # of Hypothesis, in tests/conftest.py; else `deep`
+    "fuzz": "fuzz",
+    WAREHOUSES: "short",
+    DRIVERS: "short",
+    SPARK: "few",
+}
 SEARCHED = 2000  # books of a round of scope
 AT_ONCE = 10  # mutations of a round
 
@@ -74,16 +89,11 @@ def rounds(part: str) -> list[list[str]]:
         return [[sys.executable, "-m", "tests.support.fresh_install"]]
     if part == DRIVERS:
         return [[sys.executable, "-m", "tests.support.fresh_drivers"]]
-    if part == WAREHOUSES:
-        asked = [
-            *PYTEST,
-            f"--hypothesis-seed={seed}",
-            "-k",
-            "clickhouse or flightsql or deep_failures or deep_lakes or laws",
-            *PARTS[part],
-        ]
-        here = all(map(find_spec, ("chdb", "pysail", "deltalake")))
-        return [asked] if here else [[sys.executable, "-m", *ENGINES], asked]
+    if part in ENGINES:
+        asked = [*PYTEST, f"--hypothesis-seed={seed}", "-k", CHOSEN[part], *PARTS[part]]
+        pinned, modules = ENGINES[part]
+        here = all(map(find_spec, modules))
+        return [asked] if here else [[sys.executable, "-m", *INSTALLING, pinned], asked]
     return [[*PYTEST, f"--hypothesis-seed={seed}", *PARTS[part]]]
 
 

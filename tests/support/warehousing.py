@@ -28,9 +28,10 @@ from server.warehouses.warehouse import Warehouse
 from tests.support.clickhouse import shared_clickhouse
 from tests.support.postgres import schema_of
 from tests.support.sail import shared_sail
+from tests.support.spark import SparkWarehouse, shared_spark
 from tests.support.statements import LockedText
 
-DEEP = tuple(os.environ.get("WAREHOUSES", "").split())  # which make test-deep runs besides: clickhouse, flightsql
+DEEP = tuple(os.environ.get("WAREHOUSES", "").split())  # which make test-deep runs besides
 ENGINES = ("duckdb", "postgresql", *DEEP)
 SAIL_WORKERS = 2  # processes
 
@@ -59,6 +60,9 @@ def warehouses(engine: str, postgres_uri: str, **limits: float) -> Iterator[Ware
         elif engine == "flightsql":
             url = opened.enter_context(shared_sail(SAIL_WORKERS)).url(token_hex(6))
             loader, reader = FlightSqlWarehouse(url, writes=True), FlightSqlWarehouse(url, **limits)
+        elif engine == "spark":
+            server, lake = shared_spark(), token_hex(6)
+            loader, reader = SparkWarehouse(server, lake), SparkWarehouse(server, lake, **limits)
         else:
             uri = opened.enter_context(schema_of(postgres_uri))
             loader, reader = PostgresWarehouse(uri, writes=True), PostgresWarehouse(uri, **limits)

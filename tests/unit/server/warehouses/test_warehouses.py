@@ -42,6 +42,7 @@ ROWS = pl.DataFrame(
 def engine(request: pytest.FixtureRequest, embedded_server: str) -> Iterator[Warehouses]:
     """Run a warehouse that the tests of this file share."""
     seconds = 6 if request.param in DEEP else 0.5  # a statement that is killed takes chdb with it
+    seconds = 30 if request.param == "spark" else seconds  # it plans each of twenty statements at once for a second
     with warehouses(request.param, embedded_server, timeout=seconds) as made:
         made.loader.create([LEDGER])
         yield made
