@@ -45,6 +45,7 @@ class SparkServer:
 
     port: int
     folder: Path
+    process: Popen[bytes]
 
 
 class SparkCursor:
@@ -185,7 +186,7 @@ def spark_server() -> Iterator[SparkServer]:
             wait_for(listens, STARTING)
             with closing(SparkConnection(port)) as connection:
                 connection.cursor().execute(WARM, None)
-            yield SparkServer(port, folder)
+            yield SparkServer(port, folder, process)
         finally:
             process.terminate()
             with suppress(TimeoutExpired):

@@ -102,12 +102,13 @@ def test_the_statements_of_an_answer_are_sent_together(engine: Warehouses) -> No
 
 NUMBERS = "(select * from generate_series(1, 10000))"
 SLOW = SqlStatement(f"select count(*) as n from {NUMBERS} as a, {NUMBERS} as b, {NUMBERS} as c, {NUMBERS} as d")
-SLOW_IN_SPARK = SqlStatement("select sum(a.id * b.id % 7) as n from range(0, 1000000) as a, range(0, 1000000) as b")
+SLOW_IN_SAIL = SqlStatement("select sum(a.id * b.id % 7) as n from range(0, 1000000) as a, range(0, 1000000) as b")
+SLOW_IN_SPARK = SqlStatement("select sum(a.id % 7) as n from range(0, 1000000000000) as a, range(0, 1000) as b")
 
 
 def slow(warehouse: Warehouse) -> SqlStatement:
     """Return a statement that no engine answers in time."""
-    return SLOW_IN_SPARK if warehouse.dialect.name == "spark" else SLOW
+    return {"Flight SQL": SLOW_IN_SAIL, "Spark": SLOW_IN_SPARK}.get(warehouse.engine, SLOW)
 
 
 def test_a_statement_ends_at_its_timeout(engine: Warehouses) -> None:
