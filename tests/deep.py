@@ -31,8 +31,18 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 from tests.mutations.__main__ import RULES, read_mutations
+from tests.support.programs import find_program
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
+OF_ENGINES = (
+    "tests/unit/server/warehouses",
+    "tests/unit/engine/facts/test_store.py",
+    "tests/unit/engine/facts/test_grouped_questions.py",
+    "tests/unit/engine/facts/test_parts.py",
+    "tests/oracles/test_differences.py",
+    "tests/unit/engine/books/test_backends.py",
+    "tests/laws/test_warehouses.py",
+)
 PARTS: Mapping[str, Sequence[str]] = {
     "laws": ("tests/laws",),
     "large-load": ("tests/integration/faults/test_large_load.py",),
@@ -41,16 +51,11 @@ PARTS: Mapping[str, Sequence[str]] = {
     "leaks": ("tests/integration/server/test_leaks.py",),
     "fuzz": ("tests/integration/server/test_mutated_calls.py", "tests/unit/engine/instance/test_mutated_files.py"),
     "warehouses": (
-        "tests/unit/server/warehouses",
+        *OF_ENGINES,
         "tests/unit/server/warehouses/deep_failures.py",
         "tests/unit/server/warehouses/deep_lakes.py",
-        "tests/unit/engine/facts/test_store.py",
-        "tests/unit/engine/facts/test_grouped_questions.py",
-        "tests/unit/engine/facts/test_parts.py",
-        "tests/oracles/test_differences.py",
-        "tests/unit/engine/books/test_backends.py",
-        "tests/laws/test_warehouses.py",
     ),
+    "spark": (*OF_ENGINES, "tests/unit/server/warehouses/deep_spark.py"),
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
 }
 MUTATIONS, SCOPE, INSTALL, DRIVERS = "mutations", "scope", "install", "drivers"
@@ -71,6 +76,7 @@ PROFILES = {  # of Hypothesis, in tests/conftest.py; else `deep`
     DRIVERS: "short",
     SPARK: "few",
 }
+JAVA = "Spark runs on Java, which is not installed: apt-get install default-jre-headless"
 SEARCHED = 2000  # books of a round of scope
 AT_ONCE = 10  # mutations of a round
 
@@ -91,6 +97,8 @@ def rounds(part: str) -> list[list[str]]:
         return [[sys.executable, "-m", "tests.support.fresh_drivers"]]
     if part in ENGINES:
         asked = [*PYTEST, f"--hypothesis-seed={seed}", "-k", CHOSEN[part], *PARTS[part]]
+        if part == SPARK and not (find_program("java") or os.environ.get("JAVA_HOME")):
+            return [[sys.executable, "-c", f"raise SystemExit({JAVA!r})"]]
         pinned, modules = ENGINES[part]
         here = all(map(find_spec, modules))
         return [asked] if here else [[sys.executable, "-m", *INSTALLING, pinned], asked]
