@@ -29,13 +29,15 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 
 from tests.mutations.__main__ import RULES, read_mutations
 from tests.support.programs import find_program
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
+UNITS = "tests/unit/server/warehouses"
 OF_ENGINES = (
-    "tests/unit/server/warehouses",
+    *map(str, sorted(Path(UNITS).glob("test_*.py"))),  # beside their folder, pytest would pass over the files deep_*.py
     "tests/unit/engine/facts/test_store.py",
     "tests/unit/engine/facts/test_grouped_questions.py",
     "tests/unit/engine/facts/test_parts.py",
@@ -52,10 +54,10 @@ PARTS: Mapping[str, Sequence[str]] = {
     "fuzz": ("tests/integration/server/test_mutated_calls.py", "tests/unit/engine/instance/test_mutated_files.py"),
     "warehouses": (
         *OF_ENGINES,
-        "tests/unit/server/warehouses/deep_failures.py",
-        "tests/unit/server/warehouses/deep_lakes.py",
+        f"{UNITS}/deep_failures.py",
+        f"{UNITS}/deep_lakes.py",
     ),
-    "spark": (*OF_ENGINES, "tests/unit/server/warehouses/deep_spark.py"),
+    "spark": (*OF_ENGINES, f"{UNITS}/deep_spark.py"),
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
 }
 MUTATIONS, SCOPE, INSTALL, DRIVERS = "mutations", "scope", "install", "drivers"
