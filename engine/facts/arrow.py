@@ -1,6 +1,6 @@
 """The Arrow store: memory-mapped partitions, pruned before planning."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -207,12 +207,13 @@ class ArrowFacts(MappedFacts):
             spans = [] if asked.span is None else spans_of(part, (asked.span,))
             if asked.span is not None and not spans:
                 continue
-            frame = inside.rows(self.frame(asked.domain, part))
+            mapped = self.frame(asked.domain, part)
+            frame = inside.rows(mapped)
             for _, span, reads_all in spans:
                 frame = frame if reads_all else frame.filter(pl.col(DATE).is_between(span.first, span.last))
             if asked.leaves is not None:
                 frame = frame.join(self.typed(asked.leaves), on=asked.leaves.columns, how="semi", maintain_order="left")
-            months.setdefault(part.bucket, []).append(self.shown(order, frame))
+            months.setdefault(part.bucket, []).append(with_all(order, frame, mapped.columns))
         if not months:
             return pl.LazyFrame(schema={column: self.row_type(asked.domain, column) for column in asked.columns})
         found = [
@@ -233,12 +234,6 @@ class ArrowFacts(MappedFacts):
         if column in self._domains[domain].measures:
             return pl.Int64
         return pl.Date if column == DATE else pl.String
-
-    def shown(self, columns: Sequence[str], frame: pl.LazyFrame) -> pl.LazyFrame:
-        """Return some columns of a frame. A column that its load lacks is null."""
-        held = frame.collect_schema()
-        lost = [pl.lit(None, pl.String).alias(column) for column in columns if column not in held]
-        return frame.with_columns(lost).select(columns) if lost else frame.select(columns)
 
     def last_known(self, asked: LastKnownSlice, within: Cell) -> pl.LazyFrame:
         """Return one row per window, period and key group; see FactStore."""
@@ -284,3 +279,9 @@ class ArrowFacts(MappedFacts):
             .unique()
             .pipe(capped, asked.most)
         )
+
+
+def with_all(columns: Sequence[str], frame: pl.LazyFrame, held: Collection[str]) -> pl.LazyFrame:
+    """Return some columns of a frame that holds `held`. A column that its load lacks is null."""
+    lost = [pl.lit(None, pl.String).alias(column) for column in columns if column not in held]
+    return frame.with_columns(lost).select(columns) if lost else frame.select(columns)
