@@ -256,6 +256,12 @@ def test_t61_variance_of_unrounded_figures(tmp_path: Path) -> None:
     assert all(text in shown for text in ("1.4", "+0.1", "+7.3%"))
 
 
+def test_t61_variance_beside_one_that_lacks_a_side_is_of_unrounded_figures(tmp_path: Path) -> None:
+    books = ledger(tmp_path, "2021-01-05 actual P 1.449\n2021-01-05 budget P 1.351\n2021-01-05 actual Q 2.002")
+    found = by_product(books)
+    assert (found["V", "P"], found["V", "Q"], found["V", None]) == (Decimal("0.098"), Decimal("2.002"), Decimal("2.1"))
+
+
 def test_variants_multiply_rows_before_anything_else(tmp_path: Path) -> None:
     scenarios = """
         actual: {alias: A, kind: actual}
