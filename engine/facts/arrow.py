@@ -213,7 +213,7 @@ class ArrowFacts(MappedFacts):
                 frame = frame if reads_all else frame.filter(pl.col(DATE).is_between(span.first, span.last))
             if asked.leaves is not None:
                 frame = frame.join(self.typed(asked.leaves), on=asked.leaves.columns, how="semi", maintain_order="left")
-            months.setdefault(part.bucket, []).append(with_all(order, frame, mapped.columns))
+            months.setdefault(part.bucket, []).append(select_with_nulls(order, frame, mapped.columns))
         if not months:
             return pl.LazyFrame(schema={column: self.row_type(asked.domain, column) for column in asked.columns})
         found = [
@@ -281,7 +281,7 @@ class ArrowFacts(MappedFacts):
         )
 
 
-def with_all(columns: Sequence[str], frame: pl.LazyFrame, held: Collection[str]) -> pl.LazyFrame:
+def select_with_nulls(columns: Sequence[str], frame: pl.LazyFrame, held: Collection[str]) -> pl.LazyFrame:
     """Return some columns of a frame that holds `held`. A column that its load lacks is null."""
     lost = [pl.lit(None, pl.String).alias(column) for column in columns if column not in held]
     return frame.with_columns(lost).select(columns) if lost else frame.select(columns)

@@ -81,7 +81,7 @@ class SqlDialect:
     at_version: str = ""  # `{table}` as it was at a `{version}`, under an `{alias}`
     may_change: str = ""  # counts rights to change the table of a schema `{}` and a name `{}`; empty: nobody has any
     lake: str = ""  # the folder of the tables, where statements name them by their folder
-    form: str = "delta"  # of the tables in that folder
+    lake_format: str = "delta"  # of the tables in that folder
 
     def name_of(self, *parts: str) -> str:
         """Return a name as the engine writes it: a column, or a table after its schema."""
@@ -91,7 +91,7 @@ class SqlDialect:
 
     def table_of(self, *parts: str) -> str:
         """Return a table as statements name it: after its schema, or by its folder in a lake."""
-        return f"{self.form}.{self.name_of(f'{self.lake}/{parts[-1]}')}" if self.lake else self.name_of(*parts)
+        return f"{self.lake_format}.{self.name_of(f'{self.lake}/{parts[-1]}')}" if self.lake else self.name_of(*parts)
 
     def table_at(self, name: Sequence[str], version: str | None, alias: str) -> str:
         """Return a table under an alias, as it was at a version if one is given."""

@@ -97,7 +97,7 @@ class SparkWarehouse(AdbcWarehouse):
         super().__init__(SimpleNamespace(Error=import_module("pyspark.errors").PySparkException), timeout, sessions)
         self._port = server.port
         self._lake = server.folder / lake
-        self.dialect = replace(SPARK, lake=str(self._lake), form="parquet")
+        self.dialect = replace(SPARK, lake=str(self._lake), lake_format="parquet")
 
     # Writing, into the lake.
 
