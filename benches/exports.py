@@ -24,6 +24,7 @@ import xlsxwriter
 from benches.books import demo_books
 from benches.timing import Work, in_turns, memory, peak_of, report
 from engine.door import open_books
+from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
 from engine.model.stopping import Stop
 from engine.present.exports.about import ExportStamp
@@ -73,7 +74,7 @@ def report_of(count: int) -> Report:
         *metrics, scenarios=scenarios, period="2026-01", dimensions=("cost_centre",)
     )
     figures = [[list(islice(cycle(column), count)) for column in line] for line in found.figures]
-    return replace(found, figures=figures, places=tuple(islice(cycle(found.places), count)))
+    return replace(found, figures=FigureCube.of(figures), places=tuple(islice(cycle(found.places), count)))
 
 
 def ours(write: Write, kept: Inspection | Report, folder: str) -> Work:

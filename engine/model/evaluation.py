@@ -1,6 +1,7 @@
 """Evaluation: figures in columns, and the formulas that are evaluated over them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from math import lcm
 from operator import add, sub
 from typing import overload
@@ -60,6 +61,126 @@ class FigureColumn(Sequence[Figure]):
         return [None if numerator is None else numerator * factor for numerator in watched(self.numerators)]
 
 
+UNAVAILABLE = 0  # the denominator of an unavailable figure
+Numbers = Sequence[int | None]
+Fractions = tuple[Numbers, Numbers]  # numerators and denominators
+
+
+def numerator_of(figure: object) -> int | None:
+    """Return the numerator of a figure; None if there is no figure."""
+    return figure.numerator if isinstance(figure, Exact) else None
+
+
+def denominator_of(figure: object) -> int | None:
+    """Return the denominator of a figure; UNAVAILABLE, or None if it is missing."""
+    if isinstance(figure, Exact):
+        return figure.denominator
+    return UNAVAILABLE if figure is Nothing.UNAVAILABLE else None
+
+
+def figures_of(numerators: Iterable[int | None], denominators: Iterable[int | None]) -> list[Figure]:
+    """Return the figures of some numerators and denominators."""
+    return [
+        Exact(numerator, denominator or 1)
+        if numerator is not None
+        else Nothing.MISSING
+        if denominator is None
+        else Nothing.UNAVAILABLE
+        for numerator, denominator in zip(numerators, denominators, strict=True)
+    ]
+
+
+class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
+    """Figures by row, column and place, kept in that order as their numerators and their denominators.
+
+    A missing figure has neither; an unavailable one has the denominator UNAVAILABLE alone. The figures themselves are
+    made when they are asked for, a row at a time.
+    """
+
+    __slots__ = ("_rows", "columns", "denominators", "numerators", "places")
+
+    def __init__(self, numerators: Numbers, denominators: Numbers, columns: int, places: int) -> None:
+        self.numerators, self.denominators = numerators, denominators
+        self.columns, self.places = columns, places
+        self._rows: dict[int, Sequence[Sequence[Figure]]] = {}
+
+    @classmethod
+    def of(cls, by_row: Sequence[Sequence[Sequence[Figure]]]) -> "FigureCube":
+        """Return the cube of some figures by row, column and place."""
+        columns = len(by_row[0]) if by_row else 0
+        places = len(by_row[0][0]) if columns else 0
+        numerators: list[int | None] = []
+        denominators: list[int | None] = []
+        for by_column in by_row:
+            for column in by_column:
+                if isinstance(column, FigureColumn) and column.is_whole:
+                    numerators += column.numerators
+                    denominators += [column.denominator] * places
+                else:
+                    numerators += map(numerator_of, watched(column))
+                    denominators += map(denominator_of, watched(column))
+        return cls(numerators, denominators, columns, places)
+
+    @property
+    def width(self) -> int:
+        """How many figures a row has."""
+        return self.columns * self.places
+
+    def __len__(self) -> int:
+        return len(self.numerators) // (self.width or 1)
+
+    @overload
+    def __getitem__(self, at: int) -> Sequence[Sequence[Figure]]: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Sequence[Sequence[Figure]]]: ...
+
+    def __getitem__(self, at: int | slice) -> Sequence[Sequence[Figure]] | list[Sequence[Sequence[Figure]]]:
+        if isinstance(at, slice):
+            return [self[row] for row in range(*at.indices(len(self)))]
+        row = range(len(self))[at]
+        if row not in self._rows:
+            self._rows[row] = [self._column(row * self.columns + column) for column in range(self.columns)]
+        return self._rows[row]
+
+    def _column(self, at: int) -> list[Figure]:
+        first, after = at * self.places, (at + 1) * self.places
+        return figures_of(watched(self.numerators[first:after]), self.denominators[first:after])
+
+    def only(self, rows: Sequence[int]) -> "FigureCube":
+        """Return the cube of some rows, in order."""
+        if len(rows) == len(self):
+            return self
+        width = self.width
+        parts = [slice(row * width, (row + 1) * width) for row in rows]
+        numerators = list(chain.from_iterable(self.numerators[part] for part in parts))
+        denominators = list(chain.from_iterable(self.denominators[part] for part in parts))
+        return FigureCube(numerators, denominators, self.columns, self.places)
+
+    def with_headers(self, rows: Sequence[int]) -> "FigureCube":
+        """Return the cube with rows of missing figures inserted, at ascending positions of the cube to return."""
+        numerators, denominators, none = list(self.numerators), list(self.denominators), [None] * self.width
+        for row in rows:
+            first = row * self.width
+            numerators[first:first] = denominators[first:first] = none
+        return FigureCube(numerators, denominators, self.columns, self.places)
+
+    def holds(self, row: int) -> bool:
+        """Tell whether any figure of a row is not missing."""
+        return self.denominators[row * self.width : (row + 1) * self.width].count(None) < self.width
+
+    def is_unavailable(self, row: int, column: int, place: int) -> bool:
+        """Tell whether a figure is unavailable."""
+        return self.denominators[(row * self.columns + column) * self.places + place] == UNAVAILABLE
+
+    def blanks(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the row, column and place of each figure that is missing or unavailable."""
+        for at, numerator in enumerate(watched(self.numerators if None in self.numerators else ())):
+            if numerator is None:
+                of_column, place = divmod(at, self.places)
+                yield *divmod(of_column, self.columns), place
+
+
 PRESENT = frozenset({Exact})
 
 
@@ -117,7 +238,9 @@ def added(terms: Sequence[tuple[bool, Sequence[Figure] | None]]) -> FigureColumn
     known = [(subtracted, column) for subtracted, column in terms if isinstance(column, FigureColumn)]
     if len(known) < len(terms):
         return None
-    unit, every = lcm(*[column.denominator for _, column in known]), all(column.is_whole for _, column in known)
+    units = {column.denominator for _, column in known}
+    unit = lcm(*units) if len(units) > 1 else units.pop()
+    every = all(column.is_whole for _, column in known)
     total: Sequence[int | None] = [0 if every else None] * len(known[0][1])
     for subtracted, column in known:
         numerators = column.over(unit)
@@ -127,6 +250,18 @@ def added(terms: Sequence[tuple[bool, Sequence[Figure] | None]]) -> FigureColumn
             sign, pairs = -1 if subtracted else 1, list(zip(total, numerators, strict=True))
             total = [so_far if number is None else (so_far or 0) + sign * number for so_far, number in watched(pairs)]
     return FigureColumn(total, unit)
+
+
+def difference(first: Sequence[Figure], second: Sequence[Figure]) -> FigureColumn | None:
+    """Return the difference of figures over denominators, none of which is missing; None for any others."""
+    if not (isinstance(first, FigureColumn) and isinstance(second, FigureColumn)):
+        return None
+    if not (first.is_whole and second.is_whole):
+        return None
+    unit = first.denominator
+    if unit != second.denominator:
+        return added([(False, first), (True, second)])
+    return FigureColumn(list(map(sub, first.numerators, second.numerators)), unit)
 
 
 def figure_at(formula: Formula, operands: Sequence[tuple[str, Sequence[Figure], bool]], at: int) -> Figure:

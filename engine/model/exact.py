@@ -113,14 +113,19 @@ class Exact:
 
     def as_json(self, *, quotient: bool = False) -> int | float | str:
         """Return a number if its double's shortest text equals the figure, else the digits as text."""
-        numerator, denominator = self.numerator, self.denominator
-        if -SURE < numerator < SURE and denominator in POWERS_OF_TEN:
-            return numerator / denominator if numerator % denominator else numerator // denominator
-        exact = self.decimal(quotient=quotient)
-        number = float(exact)
-        if Decimal(repr(number)) != exact:
-            return self.digits(quotient=quotient)
-        return int(number) if number.is_integer() and abs(number) < SURE else number
+        return json_number(self.numerator, self.denominator, quotient=quotient)
+
+
+def json_number(numerator: int, denominator: int, *, quotient: bool = False) -> int | float | str:
+    """Return a rational number as JSON: a number if its double's shortest text equals it, else its digits as text."""
+    if -SURE < numerator < SURE and denominator in POWERS_OF_TEN:
+        return numerator / denominator if numerator % denominator else numerator // denominator
+    figure = Exact(numerator, denominator)
+    exact = figure.decimal(quotient=quotient)
+    number = float(exact)
+    if Decimal(repr(number)) != exact:
+        return figure.digits(quotient=quotient)
+    return int(number) if number.is_integer() and abs(number) < SURE else number
 
 
 def decimal_places(denominator: int) -> int | None:

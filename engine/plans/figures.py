@@ -269,21 +269,31 @@ class Figures:
         )
         return in_order(seen, self.plan.query, self.plan.axes)
 
-    def of(self, expression: Expression, column_read: ColumnRead) -> Sequence[Figure]:
-        """Return the figures of an expression in one column read, by place."""
-        known = self._known[column_read]
-        figures = known.get(expression)
-        if figures is None:
-            self.plan.stop()
-            if isinstance(expression, MeasureExpression):
-                figures = self._measure(expression, column_read)
-            else:
-                figures = self._compute(expression, column_read)
-            known[expression] = figures
-        return figures
+    def by_row(self, column_read: ColumnRead) -> Sequence[Sequence[Figure] | None]:
+        """Return the figures of each row of the plan in one column read, by place; None for a header."""
+        known = self._by_row.get(column_read)
+        if known is None:
+            expressions = (row.expression for row in self.plan.rows)
+            known = [None if expression is None else self.of(expression, column_read) for expression in expressions]
+            self._by_row[column_read] = known
+        return known
 
     @cached_property
-    def _known(self) -> dict[ColumnRead, dict[Expression, Sequence[Figure]]]:
+    def _by_row(self) -> dict[ColumnRead, Sequence[Sequence[Figure] | None]]:
+        return {}
+
+    def of(self, expression: Expression, column_read: ColumnRead) -> Sequence[Figure]:
+        """Return the figures of an expression in one column read, by place."""
+        if isinstance(expression, MeasureExpression):
+            figures = self._measured(column_read).get(expression.base)
+            return [Nothing.UNAVAILABLE] * len(self.places) if figures is None else figures
+        computed = self._computed[column_read]
+        if expression not in computed:
+            computed[expression] = self._compute(expression, column_read)
+        return computed[expression]
+
+    @cached_property
+    def _computed(self) -> dict[ColumnRead, dict[FormulaExpression, Sequence[Figure]]]:
         return defaultdict(dict)
 
     def _compute(self, expression: FormulaExpression, column_read: ColumnRead) -> Sequence[Figure]:
@@ -298,15 +308,19 @@ class Figures:
             ]
         return figures
 
-    def _measure(self, expression: MeasureExpression, column_read: ColumnRead) -> Sequence[Figure]:
-        key = (expression.base.domain, column_read)
-        if key not in self._columns:
-            self._columns[key] = dict(self._columns_of(*key))
-        figures = self._columns[key].get(expression.base)
-        return [Nothing.UNAVAILABLE] * len(self.places) if figures is None else figures
+    def _measured(self, column_read: ColumnRead) -> Mapping[Base, Sequence[Figure]]:
+        """Return the figures of the available bases in one column read, by place."""
+        known = self._known_measured.get(column_read)
+        if known is None:
+            domains = dict.fromkeys(base.domain for base in self.plan.bases)
+            known = {}
+            for domain in domains:
+                known.update(self._columns_of(domain, column_read))
+            self._known_measured[column_read] = known
+        return known
 
     @cached_property
-    def _columns(self) -> dict[tuple[str, ColumnRead], Mapping[Base, Sequence[Figure]]]:
+    def _known_measured(self) -> dict[ColumnRead, dict[Base, Sequence[Figure]]]:
         return {}
 
     def _columns_of(self, domain: str, column_read: ColumnRead) -> Iterator[tuple[Base, Sequence[Figure]]]:
@@ -317,11 +331,11 @@ class Figures:
         for batch, amounts in self.amounts.get(column_read.domain_read(domain), ()):
             for bases in batch.alike:
                 cells = self.cells(domain, plan.base_windows(bases[0], column_read), batch.splits)
-                found = amounts.figures(bases, cells, plan.stop)
+                found = amounts.figures(bases, cells, plan.stop).items()
                 if is_carried:
-                    yield from found.items()
+                    yield from found
                     continue
-                for base, figures in found.items():
+                for base, figures in found:
                     places = zip(figures, self.places, strict=True)
                     yield base, [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in places]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.model.evaluation import added, is_whole
+from engine.model.evaluation import difference
 from engine.model.exact import ZERO, Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Variance
@@ -19,6 +19,16 @@ class Variances:
 
     figures: Figures
 
+    def by_row(self, variance: Variance, a: ColumnRead, b: ColumnRead) -> Sequence[Sequence[Figure] | None]:
+        """Return the variances of each row of the plan between two column reads, by place; None for a header."""
+        rows, of_a, of_b = self.figures.plan.rows, self.figures.by_row(a), self.figures.by_row(b)
+        return [
+            None
+            if first is None or second is None or row.expression is None
+            else self._between(variance, row.expression, (a, b), first, second)
+            for row, first, second in zip(rows, of_a, of_b, strict=True)
+        ]
+
     def of(self, variance: Variance, expression: Expression, a: ColumnRead, b: ColumnRead) -> Sequence[Figure]:
         """Return the variance of an expression between two column reads, one figure for each place.
 
@@ -26,17 +36,25 @@ class Variances:
         and the window is closed and loaded to its end. Otherwise the variance is missing.
         """
         figures = self.figures
-        of_a, of_b = figures.of(expression, a), figures.of(expression, b)
-        if not variance.relative and is_whole(of_a) and is_whole(of_b):
-            differences = added([(False, of_a), (True, of_b)])
-            if differences is not None:
-                return differences
-        pairs = zip(of_a, of_b, figures.places, strict=True)
+        return self._between(variance, expression, (a, b), figures.of(expression, a), figures.of(expression, b))
+
+    def _between(
+        self,
+        variance: Variance,
+        expression: Expression,
+        column_reads: tuple[ColumnRead, ColumnRead],
+        of_a: Sequence[Figure],
+        of_b: Sequence[Figure],
+    ) -> Sequence[Figure]:
+        differences = None if variance.relative else difference(of_a, of_b)
+        if differences is not None:
+            return differences
+        pairs = zip(of_a, of_b, self.figures.places, strict=True)
         return [
             variance.of_exact(first, second)
             if isinstance(first, Exact) and isinstance(second, Exact)
-            else variance.of(*self.sides(expression, (a, b), (first, second), place.time))
-            for first, second, place in watched(pairs, figures.plan.stop)
+            else variance.of(*self.sides(expression, column_reads, (first, second), place.time))
+            for first, second, place in watched(pairs, self.figures.plan.stop)
         ]
 
     def sides(

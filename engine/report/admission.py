@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from engine.books.reader import Reader
 from engine.model.errors import ExpiredReference
-from engine.model.exact import Exact
 from engine.model.notes import Note
 from engine.report.encoding import checked_stream, read_header
 from engine.report.inspection import RowColumn, RowValue
@@ -22,7 +21,8 @@ from engine.report.permission import Permission
 from engine.report.snapshots import (
     FRAME,
     Kept,
-    figures_of,
+    amounts_of,
+    fractions_of,
     kind_of,
     newer_data,
     permission_from,
@@ -64,8 +64,7 @@ def restore(data: bytes | pa.Buffer, newer: Sequence[Note]) -> Kept:
     width = header["width"]
     table = pa.ipc.open_stream(stream).read_all().replace_schema_metadata(None)
     frame = pl.DataFrame(table).cast({pl.Categorical: pl.String}) if kind.body == FRAME else pl.DataFrame()
-    columns = [figures_of(*table.columns[at : at + 2]) for at in range(width, table.num_columns, 2)]
-    return kind.remade(values, frame, columns)
+    return kind.remade(values, frame, fractions_of(table.columns[width:]))
 
 
 @dataclass(slots=True)
@@ -103,8 +102,8 @@ class StoredRows(Sequence[Row]):
         ahead = self.width
         for at, column in enumerate(self.columns):
             if column.kind == "amount":
-                figures = figures_of(batch.column(ahead), batch.column(ahead + 1))
-                yield [figure if isinstance(figure, Exact) else None for figure in figures]
+                (found,) = fractions_of(batch.columns[ahead : ahead + 2])
+                yield amounts_of(found)
                 ahead += 2
             else:
                 yield batch.column(at).to_pylist()

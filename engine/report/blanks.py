@@ -4,9 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.model.evaluation import is_whole
-from engine.model.exact import Exact
-from engine.model.formulas import Nothing
 from engine.model.notes import BLANKS, Note
 from engine.model.stopping import watched
 from engine.plans.blank_causes import NO_ROWS, BlankCauses
@@ -20,21 +17,18 @@ MEMBERS = "(members)"  # every member, without the total
 
 def blank_notes(plan: FigurePlan, table: FigureTable, shown: Sequence[bool]) -> Iterator[Note]:
     """Yield the notes on blanks: each null of the shown rows is covered by exactly one, `no_rows` by default."""
-    rows = [at for at, row in enumerate(plan.rows) if shown[at] and row.expression is not None]
     blanks: dict[Note, list[tuple[int, int, int]]] = defaultdict(list)
     causes: dict[int, BlankCauses] = {}
-    for row in rows:
-        for column, figures in enumerate(table.by_row[row]):
-            plan.stop()
-            if is_whole(figures):
-                continue
-            for place, figure in enumerate(watched(figures, plan.stop)):
-                if not isinstance(figure, Exact):
-                    found, at = table.sources[place]
-                    known = causes.setdefault(id(found), BlankCauses(found))
-                    is_unavailable = figure is Nothing.UNAVAILABLE
-                    cause = cause_of(plan, known, (row, column, at), is_unavailable=is_unavailable)
-                    blanks[cause].append((row, column, place))
+    for row, column, place in table.by_row.blanks():
+        if shown[row] and plan.rows[row].expression is not None:
+            found, at = table.sources[place]
+            known = causes.setdefault(id(found), BlankCauses(found))
+            is_unavailable = table.by_row.is_unavailable(row, column, place)
+            cause = cause_of(plan, known, (row, column, at), is_unavailable=is_unavailable)
+            blanks[cause].append((row, column, place))
+    if not blanks:
+        return
+    rows = [at for at, row in enumerate(plan.rows) if shown[at] and row.expression is not None]
     whole = Block(tuple(rows), tuple(range(len(plan.columns))), tuple(range(len(table.places))))
     names = PlaceNames(table.places)
     for cause in sorted(blanks, key=lambda cause: BLANKS.index(cause.code)):

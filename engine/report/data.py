@@ -1,6 +1,6 @@
 """Report data: values that stand without the books they were read from."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -8,8 +8,9 @@ from typing import Any
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Favourable, Format, Style
+from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
-from engine.model.formulas import Figure, FigureKind, FigureType
+from engine.model.formulas import FigureKind, FigureType
 from engine.model.notes import Note
 from engine.model.requests import Selection
 from engine.model.scenarios import Reference, Side
@@ -170,7 +171,7 @@ class ReportData:
     ranked: bool = False  # whether the request orders the members
     time: tuple[str, ...] = ()  # the dimensions of the breakdown whose members are periods
     subtotals: bool = False  # whether places stand below sub-totals, each of which has members of the first dimensions
-    figures: Sequence[Sequence[Sequence[Figure]]]  # by line, column and place
+    figures: FigureCube  # by line, column and place; a header's are missing
     notes: tuple[Note, ...]
     freshness: Mapping[str, Mapping[str, Freshness]]
     catalogue_version: str

@@ -6,6 +6,7 @@ from dataclasses import replace
 from engine.books.reader import Reader
 from engine.model.catalogue import DimensionKind, Metric
 from engine.model.errors import BadArguments, DimensionUnavailable, UnknownName, quoted
+from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
 from engine.model.notes import Note
 from engine.model.stopping import Stop, never
@@ -238,7 +239,7 @@ def made(
 ) -> Explanation:
     """Return the explanation of its lists."""
     asked, plan, row = figure.asked, figures.plan, figure.row
-    report = made_of(MetricPlan((row.key,), row.label, plan), [(row, ())], (), notes, freshness(plan))
+    report = made_of(MetricPlan((row.key,), row.label, plan), [row], FigureCube.of([]), (), notes, freshness(plan))
     (line,), (column,) = report.lines, report.columns
     a, b = (present(total) for total in SidePairs(figures).totals(figure.expression))
     sides = (ScenarioColumn(side, side.key) for side in asked.variance.sides)

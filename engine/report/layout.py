@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from engine.model.catalogue import Format
 from engine.model.exact import Exact
-from engine.model.formulas import Figure, FigureKind, Nothing
+from engine.model.formulas import FigureKind, Nothing
 from engine.model.stopping import watched
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 
@@ -41,7 +43,14 @@ class TableCell:
     is_unavailable: bool
 
 
-@dataclass(frozen=True, slots=True)
+class FigureForm(NamedTuple):
+    """How a figure is shown: what it is divided by, and whether it is a quotient, which carries 15 digits."""
+
+    divisor: int
+    quotient: bool
+
+
+@dataclass(frozen=True)
 class Layout:
     """A report as rows and columns."""
 
@@ -66,13 +75,40 @@ class Layout:
         """Yield the cells of one row."""
         return (self.cell(down, across) for across in watched(self.across))
 
-    def figures(self, down: LayoutRow) -> Iterator[tuple[ReportLine, Comparison, Figure]]:
-        """Yield the line, comparison and figure of each cell of one row, for readers who need no more of them."""
+    def positions(self, down: LayoutRow) -> Sequence[int]:
+        """Return where the figures of one row stand in the numerators and denominators of the report."""
+        figures = self.report.figures
+        first = down.place or 0 if down.line is None else down.line * figures.width
+        return [first + beyond for beyond in self._offsets]
+
+    def forms(self, down: LayoutRow) -> Sequence["FigureForm"]:
+        """Return how the figures of one row are shown."""
         report = self.report
-        for across in watched(self.across):
-            line, place = meeting(down, across)
-            column = across.column
-            yield report.lines[line], report.columns[column].comparison, report.figures[line][column][place]
+        line = None if down.line is None else report.lines[down.line]
+        key = (report.is_scaled(line, Comparison.FIGURE), report.is_quotient(line, Comparison.FIGURE)) if line else None
+        if key not in self._forms:
+            lines = [line or report.lines[across.line or 0] for across in watched(self.across)]
+            self._forms[key] = [
+                FigureForm(
+                    10**report.scale if report.is_scaled(of, comparison) else 1, report.is_quotient(of, comparison)
+                )
+                for of, across in zip(lines, self.across, strict=True)
+                for comparison in [report.columns[across.column].comparison]
+            ]
+        return self._forms[key]
+
+    @cached_property
+    def _forms(self) -> dict[tuple[bool, bool] | None, Sequence["FigureForm"]]:
+        return {}
+
+    @cached_property
+    def _offsets(self) -> Sequence[int]:
+        """How far the figures of a row stand from its first line and place."""
+        figures = self.report.figures
+        return [
+            (across.line or 0) * figures.width + across.column * figures.places + (across.place or 0)
+            for across in watched(self.across)
+        ]
 
 
 def meeting(down: LayoutRow, across: LayoutColumn) -> tuple[int, int]:

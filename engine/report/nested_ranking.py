@@ -110,7 +110,7 @@ class NestedRanking:
             ]
         places = [entry for entry in entries if isinstance(entry, RankedPlace)]
         refuse_too_many_shown(self.plan, len(places))
-        return FigureTable(
+        return FigureTable.of(
             tuple(self.place_of(known) for known in watched(places, self.plan.stop)),
             [
                 [

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 from engine.books.reader import Reader, label_of
 from engine.model.errors import BadArguments, quoted
+from engine.model.evaluation import FigureCube
 from engine.model.exact import ONE, Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.requests import Exclusion
-from engine.model.scenarios import Reference, Variance
+from engine.model.scenarios import Variance
 from engine.model.stopping import watched
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.places import Coordinates
@@ -17,7 +18,6 @@ from engine.plans.rows import Row
 from engine.plans.variances import Variances
 from engine.plans.weight_notes import is_weighed
 from engine.plans.weights import Axis
-from engine.plans.windows import ColumnRead
 from engine.queries.filters import filter_of
 from engine.queries.values import Filter, Ranking
 from engine.report.data import OTHERS, MemberTuple, ReportMember
@@ -31,8 +31,18 @@ class FigureTable:
     """Figures by row, column and place; the total is the last place. Each place has its source."""
 
     places: tuple[MemberTuple, ...]
-    by_row: Sequence[Sequence[Sequence[Figure]]]
+    by_row: FigureCube
     sources: Sequence[tuple[Figures, int]]  # the figures that a place is taken from, and its position in them
+
+    @classmethod
+    def of(
+        cls,
+        places: tuple[MemberTuple, ...],
+        by_row: Sequence[Sequence[Sequence[Figure]]],
+        sources: Sequence[tuple[Figures, int]],
+    ) -> "FigureTable":
+        """Return the table of some figures by row, column and place."""
+        return cls(places, FigureCube.of(by_row), sources)
 
 
 def figure_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) -> FigureTable:
@@ -42,7 +52,7 @@ def figure_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) ->
     if ranking is not None and len(figures.places) > 1:
         return ranked(plan, figures, by_row, ranking)
     places = places_of(plan, figures)
-    return FigureTable(places, by_row, [(figures, at) for at in watched(range(len(places)))])
+    return FigureTable.of(places, by_row, [(figures, at) for at in watched(range(len(places)))])
 
 
 def places_of(plan: FigurePlan, figures: Figures) -> tuple[MemberTuple, ...]:
@@ -60,19 +70,14 @@ def places_of(plan: FigurePlan, figures: Figures) -> tuple[MemberTuple, ...]:
 
 def figures_by_row(plan: FigurePlan, figures: Figures, variances: Variances) -> list[list[Sequence[Figure]]]:
     """Return the figures of each row and column of a plan, by place."""
-    columns = list(zip((column.reference for column in plan.query.columns), plan.columns, strict=True))
-    return [[line_figures(row, *column, figures, variances) for column in columns] for row in plan.rows]
-
-
-def line_figures(
-    row: Row, reference: Reference, readings: tuple[ColumnRead, ...], figures: Figures, variances: Variances
-) -> Sequence[Figure]:
-    """Return the figures of a row in one column, by place."""
-    if row.expression is None:
-        return [Nothing.MISSING] * len(figures.places)
-    if isinstance(reference, Variance):
-        return variances.of(reference, row.expression, *readings)
-    return figures.of(row.expression, readings[0])
+    none = [Nothing.MISSING] * len(figures.places)
+    columns = [
+        variances.by_row(column.reference, *readings)
+        if isinstance(column.reference, Variance)
+        else figures.by_row(readings[0])
+        for column, readings in zip(plan.query.columns, plan.columns, strict=True)
+    ]
+    return [[none if found is None else found for found in row] for row in zip(*columns, strict=True)]
 
 
 class LabelledMembers(dict[tuple[str, str], ReportMember]):
@@ -143,24 +148,25 @@ def ranked(
     refuse_too_many_shown(plan, len(kept) + len(others.places) + 1)
     total, labelled = len(figures.places) - 1, LabelledMembers(plan.reader)
     places = [place_of(figures.places[at], plan, labelled) for at in watched([*kept, total], plan.stop)]
-    return FigureTable(
-        (*places[:-1], *others.places, places[-1]),
+    by_row = [
         [
             [
-                [
-                    *(column[at] for at in watched(kept)),
-                    *(others.by_row[row][position] if others.places else ()),
-                    column[total],
-                ]
-                for position, column in enumerate(columns)
+                *(column[at] for at in watched(kept)),
+                *(others.by_row[row][position] if others.places else ()),
+                column[total],
             ]
-            for row, columns in enumerate(whole)
-        ],
+            for position, column in enumerate(columns)
+        ]
+        for row, columns in enumerate(whole)
+    ]
+    return FigureTable.of(
+        (*places[:-1], *others.places, places[-1]),
+        by_row,
         [*((figures, at) for at in watched(kept)), *others.sources, (figures, total)],
     )
 
 
-NO_OTHERS = FigureTable((), (), ())
+NO_OTHERS = FigureTable.of((), (), ())
 
 
 def ranking_figures(
@@ -225,7 +231,7 @@ def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTa
                 holds=holds,
             )
         )
-    return FigureTable(
+    return FigureTable.of(
         tuple(places),
         [
             [

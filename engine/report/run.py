@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from engine.model.calendar.periods import PeriodRange
-from engine.model.exact import ZERO
-from engine.model.formulas import Figure, Nothing
+from engine.model.evaluation import FigureCube
 from engine.model.notes import Note
 from engine.model.scenarios import Side
 from engine.model.scope import Cuts
@@ -47,9 +46,8 @@ def run(
     (found,) = collected([planned])
     figures = found.figures
     table = report_table(planned, figures, ranking)
-    rows = list(zip(planned.rows, table.by_row, strict=True))
-    is_seen = [is_shown(row, by_column) for row, by_column in rows]
-    shown = [found for found, seen in zip(rows, is_seen, strict=True) if seen]
+    is_seen = [row.kind != "own" or table.by_row.holds(at) for at, row in enumerate(planned.rows)]
+    shown = [at for at, seen in enumerate(is_seen) if seen]
     covers = planned.reader.statements[plan.key].covers if isinstance(plan, StatementPlan) else ()
     said = (
         *planned.query.notes,
@@ -58,7 +56,8 @@ def run(
         *weight_notes(planned, figures),
         *found.currency_notes(),
     )
-    return made_of(plan, shown, table.places, tuple(dict.fromkeys(said)), freshness(planned))
+    rows = [planned.rows[at] for at in shown]
+    return made_of(plan, rows, table.by_row.only(shown), table.places, tuple(dict.fromkeys(said)), freshness(planned))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +99,22 @@ def collected(plans: Sequence[FigurePlan]) -> list[CollectedPlan]:
 def outline(plan: ReportPlan) -> Report:
     """Return the least of a report, without reading: its total, every figure 0, no notes, no freshness."""
     planned = plan.figures
-    zeros = [[ZERO]] * len(planned.query.columns)
-    rows = [(row, zeros) for row in planned.rows if row.kind != "own"]
+    rows = [row for row in planned.rows if row.kind != "own"]
+    columns = len(planned.query.columns)
+    zeros = FigureCube([0] * (len(rows) * columns), [1] * (len(rows) * columns), columns, places=1)
     total = MemberTuple((), is_total=True, drill=place_drill((), planned, len(planned.times)))
-    return made_of(plan, rows, (total,), (), {})
+    return made_of(plan, rows, zeros, (total,), (), {})
 
 
 def made_of(
     plan: ReportPlan,
-    rows: Sequence[tuple[Row, Sequence[Sequence[Figure]]]],
+    rows: Sequence[Row],
+    figures: FigureCube,
     places: tuple[MemberTuple, ...],
     said: tuple[Note, ...],
     loaded: Mapping[str, Mapping[str, Freshness]],
 ) -> Report:
-    """Return the report of a plan: its rows with figures by column and place, its notes and freshness."""
+    """Return the report of a plan: some of its rows with their figures, its notes and freshness."""
     planned, query, catalogue = plan.figures, plan.figures.query, plan.figures.reader.catalogue
     return Report(
         statement=plan.key if isinstance(plan, StatementPlan) else None,
@@ -124,7 +125,7 @@ def made_of(
         scale=query.scale,
         decimals=query.decimals,
         breakdown=tuple(dimension.key for dimension in query.breakdown),
-        lines=lines_of(plan, [row for row, _ in rows]),
+        lines=lines_of(plan, rows),
         columns=tuple(
             column_of(column, readings, planned)
             for column, readings in zip(query.columns, planned.columns, strict=True)
@@ -133,7 +134,7 @@ def made_of(
         ranked=isinstance(plan, MetricPlan) and plan.ranking is not None,
         time=tuple(axis.dimension.key for axis in query.time),
         subtotals=query.nests,
-        figures=[by_column for _, by_column in rows],
+        figures=figures,
         notes=said,
         freshness=loaded,
         catalogue_version=catalogue.version,
@@ -141,7 +142,7 @@ def made_of(
         permission=permission_of(
             (*(domain.key for domain in query.domains), *(base.domain for base in planned.bases)),
             scenarios_of(planned),
-            nodes_of(row for row, _ in rows),
+            nodes_of(rows),
             planned.reader,
         ),
     )
@@ -157,11 +158,6 @@ def nodes_of(rows: Iterable[Row]) -> Cuts:
     """Return the nodes that rows show: the last cut of each node row."""
     shown = (row.expression for row in rows if row.kind in NODES)
     return tuple(node.base.where[-1] for node in shown if isinstance(node, MeasureExpression))
-
-
-def is_shown(row: Row, by_column: Sequence[Sequence[Figure]]) -> bool:
-    """Tell whether a row is shown. A node's own postings have a row only if there are any."""
-    return row.kind != "own" or any(figure is not Nothing.MISSING for column in by_column for figure in column)
 
 
 def lines_of(plan: ReportPlan, rows: Sequence[Row]) -> tuple[ReportLine, ...]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from itertools import chain, islice
 from typing import Any
 
 import polars as pl
@@ -10,8 +9,8 @@ import pyarrow as pa
 
 from engine.books.reader import Reader
 from engine.model.errors import ExpiredReference
+from engine.model.evaluation import FigureCube, Fractions, denominator_of, figures_of, numerator_of
 from engine.model.exact import Exact
-from engine.model.formulas import Figure, Nothing
 from engine.model.notes import Note
 from engine.model.scope import ALL_CODES, Cell, CodeSet, Conjunction, Cut, Cuts
 from engine.model.stopping import watched
@@ -113,7 +112,6 @@ def newer_data(permission: Permission, reader: Reader) -> Iterator[Note]:
 # beside the header.
 
 
-UNAVAILABLE = 0  # denominator of an unavailable figure
 FRAME = "frame"
 
 Kept = Report | Inspection | Transform | Explanation
@@ -131,8 +129,8 @@ class SnapshotKind:
     made: type[Kept]
     fields: Mapping[str, Decode]
     body: str
-    columns: Callable[[Any], Sequence[Sequence[object]]]
-    remade: Callable[[Values, pl.DataFrame, Sequence[Sequence[Figure]]], Kept]
+    columns: Callable[[Any], Sequence[Fractions]]
+    remade: Callable[[Values, pl.DataFrame, Sequence[Fractions]], Kept]
     unseen: Sequence[str] = ()
     is_framed: bool = True
     is_streamed: bool = False
@@ -143,9 +141,8 @@ def keep(kept: Kept) -> bytes:
     name, kind = next((name, kind) for name, kind in KINDS.items() if isinstance(kept, kind.made))
     frame = kept.frame if kind.is_framed else pl.DataFrame()
     columns = dict(zip(frame.columns, frame.to_arrow().columns, strict=True))
-    for at, figures in enumerate(kind.columns(kept)):
-        columns[f"numerator{at}"] = integers([numerator_of(figure) for figure in watched(figures)])
-        columns[f"denominator{at}"] = integers([denominator_of(figure) for figure in watched(figures)])
+    for at, (numerators, denominators) in enumerate(kind.columns(kept)):
+        columns[f"numerator{at}"], columns[f"denominator{at}"] = integers(numerators), integers(denominators)
     head = {field: getattr(kept, field) for field in kind.fields if field not in (kind.body, *kind.unseen)}
     aside = {field: getattr(kept, field) for field in kind.unseen}
     return write(pa.table(columns), {"kind": name, "width": frame.width, **head}, aside)
@@ -183,10 +180,9 @@ class OpenedSnapshot:
     width: int
     frame: pl.DataFrame
 
-    def figures(self) -> list[list[Figure]]:
+    def figures(self) -> list[Fractions]:
         """The exact figures behind the frame."""
-        columns = self.table.columns
-        return [figures_of(*columns[at : at + 2]) for at in range(self.width, len(columns), 2)]
+        return fractions_of(self.table.columns[self.width :])
 
 
 def checked(data: bytes, reader: Reader) -> OpenedSnapshot:
@@ -222,18 +218,6 @@ def values_of(header: Header) -> dict[str, Any]:
         raise ExpiredReference.of() from kept_by_another_release
 
 
-def numerator_of(figure: object) -> int | None:
-    """Return the numerator of a figure; None if there is no figure."""
-    return figure.numerator if isinstance(figure, Exact) else None
-
-
-def denominator_of(figure: object) -> int | None:
-    """Return the denominator of a figure; 0 if it is unavailable, None if it is missing."""
-    if isinstance(figure, Exact):
-        return figure.denominator
-    return UNAVAILABLE if figure is Nothing.UNAVAILABLE else None
-
-
 def integers(numbers: Sequence[int | None]) -> pa.Array:
     """Return integers of any length as an Arrow column."""
     try:
@@ -242,63 +226,63 @@ def integers(numbers: Sequence[int | None]) -> pa.Array:
         return pa.array([None if number is None else str(number) for number in watched(numbers)], pa.string())
 
 
-def figures_of(numerators: pa.Array | pa.ChunkedArray, denominators: pa.Array | pa.ChunkedArray) -> list[Figure]:
-    """Return the figures of a numerator column and a denominator column."""
-    return [
-        Exact(int(numerator), int(denominator))
-        if numerator is not None
-        else Nothing.MISSING
-        if denominator is None
-        else Nothing.UNAVAILABLE
-        for numerator, denominator in zip(numerators.to_pylist(), denominators.to_pylist(), strict=True)
+def fractions_of(columns: Sequence[pa.Array | pa.ChunkedArray]) -> list[Fractions]:
+    """Return the numerators and denominators that some columns hold in pairs."""
+    numbers = [
+        [None if number is None else int(number) for number in watched(column.to_pylist())]
+        if pa.types.is_string(column.type)
+        else column.to_pylist()
+        for column in columns
     ]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
-def report_columns(report: Report) -> list[list[Figure]]:
+def report_columns(report: Report) -> list[Fractions]:
     """Return the figures of a report as one column, in the order of its tidy frame."""
-    shown = (figures for line, figures in zip(report.lines, report.figures, strict=True) if line.type is not None)
-    return [list(watched(chain.from_iterable(chain.from_iterable(shown))))]
+    shown = report.figures.only([at for at, line in enumerate(report.lines) if line.type is not None])
+    return [(shown.numerators, shown.denominators)]
 
 
-def report_of(values: Values, _frame: pl.DataFrame, columns: Sequence[Sequence[Figure]]) -> Report:
+def report_of(values: Values, _frame: pl.DataFrame, columns: Sequence[Fractions]) -> Report:
     """Return a report from its fields and figures; headers have no figures."""
-    ahead, height = iter(columns[0]), len(values["places"])
-    figures = [
-        [[Nothing.MISSING] * height if line.type is None else list(islice(ahead, height)) for _ in values["columns"]]
-        for line in values["lines"]
-    ]
-    return Report(figures=figures, **values)
+    count, places = len(values["columns"]), len(values["places"])
+    headers = [at for at, line in enumerate(values["lines"]) if line.type is None]
+    return Report(figures=FigureCube(*columns[0], count, places).with_headers(headers), **values)
 
 
-def inspection_columns(inspection: Inspection) -> list[list[object]]:
+def inspection_columns(inspection: Inspection) -> list[Fractions]:
     """Return the amount columns of an inspection."""
     at_amounts = [at for at, column in enumerate(inspection.columns) if column.kind == "amount"]
-    return [[row[at] for row in watched(inspection.rows)] for at in at_amounts]
+    each = [[row[at] for row in watched(inspection.rows)] for at in at_amounts]
+    return [(list(map(numerator_of, watched(found))), list(map(denominator_of, watched(found)))) for found in each]
 
 
-def inspection_of(values: Values, frame: pl.DataFrame, columns: Sequence[Sequence[Figure]]) -> Inspection:
+def inspection_of(values: Values, frame: pl.DataFrame, columns: Sequence[Fractions]) -> Inspection:
     """Return an inspection from its fields: amounts from exact figures, other columns from the frame."""
     ahead = iter(columns)
     found = [
-        [amount if isinstance(amount, Exact) else None for amount in next(ahead)]
-        if column.kind == "amount"
-        else frame[column.name].to_list()
+        amounts_of(next(ahead)) if column.kind == "amount" else frame[column.name].to_list()
         for column in values["columns"]
     ]
     return Inspection(rows=list(zip(*found, strict=True)), **values)
 
 
-def no_columns(_: Explanation | Transform) -> Sequence[Sequence[object]]:
+def amounts_of(fractions: Fractions) -> list[Exact | None]:
+    """Return the amounts of rows, None where a row has none."""
+    return [figure if isinstance(figure, Exact) else None for figure in watched(figures_of(*fractions))]
+
+
+def no_columns(_: Explanation | Transform) -> Sequence[Fractions]:
     """Return no exact columns: the header holds those of an explanation, and those of a script are floats."""
     return ()
 
 
-def transform_of(values: Values, frame: pl.DataFrame, _: Sequence[Sequence[Figure]]) -> Transform:
+def transform_of(values: Values, frame: pl.DataFrame, _: Sequence[Fractions]) -> Transform:
     """Return a transform from its fields and frame."""
     return Transform(frame=frame, **values)
 
 
-def explanation_of(values: Values, frame: pl.DataFrame, _: Sequence[Sequence[Figure]]) -> Explanation:
+def explanation_of(values: Values, frame: pl.DataFrame, _: Sequence[Fractions]) -> Explanation:
     """Return an explanation from its fields and frame."""
     return Explanation(frame=frame, **values)
 

@@ -17,6 +17,7 @@ from engine.door import Door, open_books
 from engine.instance.read import read_instance
 from engine.model import stopping
 from engine.model.errors import BadArguments
+from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
 from engine.plans import report_size
 from engine.plans.base_groups import BaseGroup
@@ -223,7 +224,7 @@ def test_a_report_of_the_most_figures_can_be_kept_whatever_their_digits(books: D
     long = [[[Exact(made.getrandbits(200), made.getrandbits(200)) for _ in report.places] for _ in names]]
     figures = len(names) * len(report.places)
     assert figures > 4_000
-    assert len(keep(replace(report, figures=long))) / figures * report_size.MOST_FIGURES < MOST_BYTES
+    assert len(keep(replace(report, figures=FigureCube.of(long)))) / figures * report_size.MOST_FIGURES < MOST_BYTES
 
 
 def test_the_size_of_a_report_and_of_rows_is_told_before_an_amount_is_read(

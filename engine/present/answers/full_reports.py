@@ -10,7 +10,7 @@ import polars as pl
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Favourable, Style
-from engine.model.exact import Exact
+from engine.model.exact import Exact, json_number
 from engine.model.formulas import Figure
 from engine.model.notes import Note
 from engine.model.stopping import Stop
@@ -42,8 +42,7 @@ def rows_of(sheet: Layout, stop: Stop) -> Iterator[Json]:
     """Yield the rows with their values."""
     for down in sheet.down:
         stop()
-        values = [figure_json(sheet.report, *found) for found in sheet.figures(down)]
-        yield {**row_json(sheet.report, down), "values": values}
+        yield {**row_json(sheet.report, down), "values": values_json(sheet, down)}
 
 
 def described(report: ReportData, sheet: Layout) -> Json:
@@ -107,6 +106,17 @@ def figure_json(
         return None
     shown = report.shown(line, comparison, figure) if report.scale else figure
     return shown.as_json(quotient=report.is_quotient(line, comparison))
+
+
+def values_json(sheet: Layout, down: LayoutRow) -> list[int | float | str | None]:
+    """Return the figures of a row as JSON."""
+    numerators, denominators = sheet.report.figures.numerators, sheet.report.figures.denominators
+    return [
+        None
+        if (numerator := numerators[at]) is None
+        else json_number(numerator, (denominators[at] or 1) * divisor, quotient=quotient)
+        for at, (divisor, quotient) in zip(sheet.positions(down), sheet.forms(down), strict=True)
+    ]
 
 
 def row_json(report: ReportData, down: LayoutRow) -> Json:

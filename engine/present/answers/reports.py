@@ -34,10 +34,10 @@ from engine.present.answers.budget import (
 from engine.present.answers.drill_template import DrillTemplate
 from engine.present.answers.full_reports import (
     dataset_json,
-    figure_json,
     freshness_json,
     into_parent_json,
     members_json,
+    values_json,
     visible_part,
 )
 from engine.present.answers.places import PlaceCut
@@ -208,7 +208,7 @@ class AnswerParts:
         before = Favourable.UP
         for down in sheet.down:
             line = self.report.lines[down.line or 0]
-            values = {} if line.type is None else values_json(sheet, down)
+            values = {} if line.type is None else {"values": values_json(sheet, down)}
             yield {**self._head(line, before if line.level else Favourable.UP), **values}
             before = line.favourable
 
@@ -232,7 +232,7 @@ class AnswerParts:
                 **named_json(place, self.report),
                 **into_parent_json(place),
                 **self.drills.of_place(place),
-                **values_json(sheet, down),
+                "values": values_json(sheet, down),
             }
         return self._places[down]
 
@@ -297,11 +297,6 @@ def scenario_json(column: ReportColumn) -> Json:
     unit = {"unit": "fraction"} if column.comparison is Comparison.SHARE else {}
     alias = without_defaults({"alias": column.heading}, {"alias": column.scenario})
     return {**alias, "scenario": column.scenario, **window, **unit}
-
-
-def values_json(sheet: Layout, down: LayoutRow) -> Json:
-    """Return the values of a row as a field."""
-    return {"values": [figure_json(sheet.report, *found) for found in sheet.figures(down)]}
 
 
 def short_freshness(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:

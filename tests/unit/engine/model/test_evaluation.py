@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.evaluation import FigureColumn, evaluate
+from engine.model.evaluation import FigureColumn, FigureCube, evaluate
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, FigureKind, FigureType, Nothing, parse
 
@@ -74,3 +74,43 @@ def test_what_is_unavailable_stays_so_beside_a_column() -> None:
     assert list(found) == [Nothing.UNAVAILABLE, Exact(3)]
     assert columns["a"][0] == Exact(1)
     assert columns["a"][-1:] == [Exact(2)]
+
+
+figures = st.builds(Exact, st.integers(-3, 3), st.sampled_from((1, 7, 100))) | st.sampled_from(Nothing)
+cubes = st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3)).flatmap(
+    lambda size: st.lists(
+        st.lists(st.lists(figures, min_size=size[2], max_size=size[2]), min_size=size[1], max_size=size[1]),
+        min_size=size[0],
+        max_size=size[0],
+    )
+)
+
+
+@given(by_row=cubes, drawn=st.data())
+def test_a_cube_holds_the_figures_it_was_made_of(by_row: list[list[list[Figure]]], drawn: st.DataObject) -> None:
+    cube = FigureCube.of(by_row)
+    assert (len(cube), cube.columns, cube.places) == (len(by_row), len(by_row[0]), len(by_row[0][0]))
+    assert list(cube) == by_row
+    assert cube[-1:] == by_row[-1:]
+    kept = drawn.draw(st.lists(st.sampled_from(range(len(by_row))), unique=True).map(sorted))
+    assert list(cube.only(kept)) == [by_row[at] for at in kept]
+    none = [[Nothing.MISSING] * cube.places] * cube.columns
+    without = [at for at in range(len(by_row)) if at not in kept]
+    assert list(cube.only(kept).with_headers(without)) == [row if at in kept else none for at, row in enumerate(by_row)]
+
+
+@given(by_row=cubes)
+def test_a_cube_knows_where_figures_are_missing_or_unavailable(by_row: list[list[list[Figure]]]) -> None:
+    cube = FigureCube.of(by_row)
+    each = [
+        (row, column, place)
+        for row, by_column in enumerate(by_row)
+        for column, by_place in enumerate(by_column)
+        for place, figure in enumerate(by_place)
+        if not isinstance(figure, Exact)
+    ]
+    assert list(cube.blanks()) == each
+    for row, column, place in each:
+        assert cube.is_unavailable(row, column, place) == (by_row[row][column][place] is Nothing.UNAVAILABLE)
+    for at, found in enumerate(by_row):
+        assert cube.holds(at) == any(figure is not Nothing.MISSING for column in found for figure in column)

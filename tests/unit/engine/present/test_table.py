@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine.door import Door, open_books
+from engine.model.evaluation import FigureCube
 from engine.present.answers import reports
 from engine.present.answers.budget import DataRef
 from engine.present.blocks import MOST_CELLS, UNAVAILABLE, table
@@ -206,7 +207,7 @@ def test_a_table_of_very_many_cells_says_what_it_leaves_out_and_keeps_totals(boo
 def test_of_very_many_lines_the_last_are_left_out(books: Door) -> None:
     scenarios = {f"{back} back": f"actual@pp{back}" for back in range(1, 100)}
     report = books.statement("full_pnl", scenarios=scenarios, period="2026-09")
-    long = replace(report, lines=report.lines * 4, figures=list(report.figures) * 4)
+    long = replace(report, lines=report.lines * 4, figures=FigureCube.of(list(report.figures) * 4))
     block = table(long)
     assert len(block["rows"]) == MOST_CELLS // len(scenarios)
     assert block["left_out"] == {"lines": len(long.lines) - len(block["rows"])}

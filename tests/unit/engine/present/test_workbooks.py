@@ -10,6 +10,7 @@ from xlsxwriter.utility import xl_col_to_name
 
 from engine.door import Door
 from engine.model.errors import BadArguments
+from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
 from engine.model.formulas import Nothing
 from engine.present.blocks import table
@@ -277,7 +278,7 @@ def test_more_rows_than_a_sheet_holds_go_on_in_the_next(
 def test_more_columns_than_a_sheet_holds_are_refused_with_what_to_do(books: Door, tmp_path: Path) -> None:
     report = books.statement("pnl", scenarios={"A": "actual"}, period="2021-01", dimensions=("product",))
     figures = [[[*column, *[Nothing.MISSING] * MOST_COLUMNS] for column in line] for line in report.figures]
-    wide = replace(report, places=(*report.places, *[report.places[0]] * MOST_COLUMNS), figures=figures)
+    wide = replace(report, places=(*report.places, *[report.places[0]] * MOST_COLUMNS), figures=FigureCube.of(figures))
     with pytest.raises(BadArguments, match=r"holds 16,384 columns and this has 16,397\. Export it as json") as refused:
         written(wide, tmp_path)
     assert refused.value.as_data()["valid"] == ["json"]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from engine.door import Door, open_books
 from engine.model.errors import BadArguments, ExpiredReference, Refusal
+from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
 from engine.model.formulas import Nothing
 from engine.present.answers.rows import rows_answer
@@ -103,16 +104,18 @@ def test_both_kinds_of_nothing_and_any_fraction_survive(demo_books: Door) -> Non
     assert_same(opened(keep(report), demo_books.reader), report)
     odd = (Exact(1, 3), Exact(-(10**30), 7), Exact(2**63), Exact(5, 10**40), Exact(0, 3), *Nothing)
     figures = [[[odd[place % len(odd)] for place in range(len(report.places))]] * 2 for _ in report.lines]
-    replaced = replace(report, figures=figures)
+    replaced = replace(report, figures=FigureCube.of(figures))
     assert_same(opened(keep(replaced), demo_books.reader), replace(replaced, figures=without_headers(replaced)))
 
 
-def without_headers(report: Report) -> list[Any]:
+def without_headers(report: Report) -> FigureCube:
     """Return figures with none in headers."""
-    return [
-        [[Nothing.MISSING for _ in column] for column in line] if head.type is None else line
-        for head, line in zip(report.lines, report.figures, strict=True)
-    ]
+    return FigureCube.of(
+        [
+            [[Nothing.MISSING for _ in column] for column in line] if head.type is None else line
+            for head, line in zip(report.lines, report.figures, strict=True)
+        ]
+    )
 
 
 def test_a_long_report_is_packed_and_any_arrow_reader_reads_its_figures(demo_books: Door) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from engine.door import Door
 from engine.model.errors import BadArguments, ExpiredReference, QuotaExceeded, Unavailable
+from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
 from engine.present.exports.about import ExportStamp
 from engine.present.exports.json_document import write_document
@@ -172,7 +173,9 @@ def test_a_snapshot_of_other_books_is_not_admitted(books: Door, tmp_path: Path) 
 
 def test_a_refusal_of_the_writer_comes_through(books: Door, exporter: Exporter, tmp_path: Path) -> None:
     report = books.metric("revenue", period="2021-01", scenarios={f"{at}": "actual" for at in range(64)})
-    wide = replace(report, columns=report.columns * 300, figures=[line * 300 for line in report.figures])
+    wide = replace(
+        report, columns=report.columns * 300, figures=FigureCube.of([[*line] * 300 for line in report.figures])
+    )
     with pytest.raises(BadArguments, match="A sheet holds 16,384 columns and this has 19,20") as refused:
         exporter.export(job_of(admit(keep(wide), books.reader), tmp_path / "job"), go_on)
     assert refused.value.as_data()["valid"] == ["json"]
