@@ -113,10 +113,10 @@ class Exact:
 
     def as_json(self, *, quotient: bool = False) -> int | float | str:
         """Return a number if its double's shortest text equals the figure, else the digits as text."""
-        return json_number(self.numerator, self.denominator, quotient=quotient)
+        return json_number(self.numerator, self.denominator, quotient)
 
 
-def json_number(numerator: int, denominator: int, *, quotient: bool = False) -> int | float | str:
+def json_number(numerator: int, denominator: int, quotient: bool) -> int | float | str:
     """Return a rational number as JSON: a number if its double's shortest text equals it, else its digits as text."""
     if -SURE < numerator < SURE and denominator in POWERS_OF_TEN:
         return numerator / denominator if numerator % denominator else numerator // denominator

@@ -1,15 +1,14 @@
 """The layout of a report in rows and columns, and figures as text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from engine.model.catalogue import Format
 from engine.model.exact import Exact
 from engine.model.formulas import FigureKind, Nothing
 from engine.model.stopping import watched
-from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
+from engine.report.data import Comparison, FigureForm, MemberTuple, ReportColumn, ReportData, ReportLine
 
 # Layout of a report. A statement has lines as rows, and scenarios and members as columns; the total of each scenario is
 # last. Metrics have members as rows, the total last, and metrics and scenarios as columns.
@@ -43,11 +42,7 @@ class TableCell:
     is_unavailable: bool
 
 
-class FigureForm(NamedTuple):
-    """How a figure is shown: what it is divided by, and whether it is a quotient, which carries 15 digits."""
-
-    divisor: int
-    quotient: bool
+FiguresOfRow = Iterable[tuple[int, FigureForm]]  # where each stands among those of the report, and how it is shown
 
 
 @dataclass(frozen=True)
@@ -75,30 +70,26 @@ class Layout:
         """Yield the cells of one row."""
         return (self.cell(down, across) for across in watched(self.across))
 
-    def positions(self, down: LayoutRow) -> Sequence[int]:
-        """Return where the figures of one row stand in the numerators and denominators of the report."""
-        figures = self.report.figures
-        first = down.place or 0 if down.line is None else down.line * figures.width
-        return [first + beyond for beyond in self._offsets]
+    def figures(self) -> Iterator[tuple[LayoutRow, FiguresOfRow]]:
+        """Yield each row with its figures."""
+        width, lines, offsets = self.report.figures.width, self.report.lines, self._offsets
+        for down in self.down:
+            first = down.place or 0 if down.line is None else down.line * width
+            forms = self._forms_of(None if down.line is None else lines[down.line])
+            yield down, zip([first + beyond for beyond in offsets], forms, strict=True)
 
-    def forms(self, down: LayoutRow) -> Sequence["FigureForm"]:
-        """Return how the figures of one row are shown."""
+    def _forms_of(self, line: ReportLine | None) -> Sequence[FigureForm]:
+        """Return how the figures of a row are shown: of a line, or of those of all columns."""
         report = self.report
-        line = None if down.line is None else report.lines[down.line]
-        key = (report.is_scaled(line, Comparison.FIGURE), report.is_quotient(line, Comparison.FIGURE)) if line else None
-        if key not in self._forms:
-            lines = [line or report.lines[across.line or 0] for across in watched(self.across)]
-            self._forms[key] = [
-                FigureForm(
-                    10**report.scale if report.is_scaled(of, comparison) else 1, report.is_quotient(of, comparison)
-                )
-                for of, across in zip(lines, self.across, strict=True)
-                for comparison in [report.columns[across.column].comparison]
-            ]
-        return self._forms[key]
+        key = None if line is None else line.figure_class
+        known = self._forms.get(key)
+        if known is None:
+            pairs = [(line or report.lines[across.line or 0], across.column) for across in watched(self.across)]
+            known = self._forms[key] = [report.form(of, report.columns[column].comparison) for of, column in pairs]
+        return known
 
     @cached_property
-    def _forms(self) -> dict[tuple[bool, bool] | None, Sequence["FigureForm"]]:
+    def _forms(self) -> dict[tuple[str, bool, bool, str] | None, Sequence[FigureForm]]:
         return {}
 
     @cached_property

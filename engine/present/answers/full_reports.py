@@ -24,7 +24,7 @@ from engine.present.answers.budget import (
 from engine.present.answers.places import PlaceCut
 from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ReportLine, ScenarioStyle
 from engine.report.drill import joined
-from engine.report.layout import Layout, LayoutColumn, LayoutRow, layout
+from engine.report.layout import FiguresOfRow, Layout, LayoutColumn, LayoutRow, layout
 from engine.report.report import height_of, row_label, schema_of
 
 TYPES: dict[type[pl.DataType], str] = {pl.String: "text", pl.UInt32: "integer", pl.Float64: "number"}
@@ -40,9 +40,9 @@ def whole_report(report: ReportData, stop: Stop) -> UncutAnswer:
 
 def rows_of(sheet: Layout, stop: Stop) -> Iterator[Json]:
     """Yield the rows with their values."""
-    for down in sheet.down:
+    for down, figures in sheet.figures():
         stop()
-        yield {**row_json(sheet.report, down), "values": values_json(sheet, down)}
+        yield {**row_json(sheet.report, down), "values": values_json(sheet.report, figures)}
 
 
 def described(report: ReportData, sheet: Layout) -> Json:
@@ -108,14 +108,14 @@ def figure_json(
     return shown.as_json(quotient=report.is_quotient(line, comparison))
 
 
-def values_json(sheet: Layout, down: LayoutRow) -> list[int | float | str | None]:
-    """Return the figures of a row as JSON."""
-    numerators, denominators = sheet.report.figures.numerators, sheet.report.figures.denominators
+def values_json(report: ReportData, figures: FiguresOfRow) -> list[int | float | str | None]:
+    """Return the figures of a row of the sheet as JSON."""
+    numerators, denominators = report.figures.numerators, report.figures.denominators
     return [
         None
         if (numerator := numerators[at]) is None
-        else json_number(numerator, (denominators[at] or 1) * divisor, quotient=quotient)
-        for at, (divisor, quotient) in zip(sheet.positions(down), sheet.forms(down), strict=True)
+        else json_number(numerator, (denominators[at] or 1) * divisor, quotient)
+        for at, (divisor, quotient) in figures
     ]
 
 
@@ -242,12 +242,8 @@ def known_json(known: Freshness) -> Json:
 
 def dataset_json(report: ReportData) -> Json:
     """Return the shape of the tidy frame that holds every figure of the report."""
-    units = {
-        report.unit(line, column.comparison, scaled=False)
-        for line in report.lines
-        for column in report.columns
-        if line.type
-    }
+    kinds = {line.figure_class: line for line in report.lines if line.type}
+    units = {report.unit(line, column.comparison, scaled=False) for line in kinds.values() for column in report.columns}
     value_unit = units.pop() if len(units) == 1 else "as in unit"
     return {
         "row_count": height_of(report),

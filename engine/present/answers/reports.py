@@ -42,7 +42,7 @@ from engine.present.answers.full_reports import (
 )
 from engine.present.answers.places import PlaceCut
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData, ReportLine, ReportMember
-from engine.report.layout import Layout, LayoutColumn, LayoutRow
+from engine.report.layout import FiguresOfRow, Layout, LayoutColumn, LayoutRow
 
 TOKENS_PER_PLACE = 6  # least tokens of a member's column or row
 KINDS_SAID = ("header", "memo")  # kinds of line that a reader cannot tell from their figures
@@ -181,7 +181,7 @@ class AnswerParts:
             "metrics": [{**line_json(report, line), **drills.of_line(line)} for line in report.lines],
             "scenarios": [{**scenario_json(column), **drills.of_column(column)} for column in report.columns],
             **({"dimensions": list(report.breakdown)} if report.breakdown else {}),
-            "rows": [self._place(sheet, down) for down in watched(sheet.down)],
+            "rows": [self._place(*row) for row in watched(sheet.figures())],
         }
 
     @cached_property
@@ -206,10 +206,10 @@ class AnswerParts:
     def _lines(self, sheet: Layout) -> Iterator[Json]:
         """Yield the lines as rows; a header has no values, and a line below another is favourable as the one before."""
         before = Favourable.UP
-        for down in sheet.down:
+        for down, figures in sheet.figures():
             line = self.report.lines[down.line or 0]
-            values = {} if line.type is None else {"values": values_json(sheet, down)}
-            yield {**self._head(line, before if line.level else Favourable.UP), **values}
+            head = self._head(line, before if line.level else Favourable.UP)
+            yield head if line.type is None else {**head, "values": values_json(self.report, figures)}
             before = line.favourable
 
     def _head(self, line: ReportLine, favourable: Favourable) -> Json:
@@ -224,15 +224,15 @@ class AnswerParts:
     def _places(self) -> dict[LayoutRow, Json]:
         return {}
 
-    def _place(self, sheet: Layout, down: LayoutRow) -> Json:
-        """Return a combination of members as a row, or the total."""
+    def _place(self, down: LayoutRow, figures: FiguresOfRow) -> Json:
+        """Return a combination of members as a row with its values, or the total."""
         if down not in self._places:
             place = self.report.places[down.place or 0]
             self._places[down] = {
                 **named_json(place, self.report),
                 **into_parent_json(place),
                 **self.drills.of_place(place),
-                "values": values_json(sheet, down),
+                "values": values_json(self.report, figures),
             }
         return self._places[down]
 
