@@ -3,7 +3,7 @@
 Every cause is computed from what the caller sees: from presences and amounts of the plan, which lie inside the scope.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from engine.plans.availability import BrokenDown
 from engine.plans.figures import Figures
 from engine.plans.places import Coordinates
 from engine.plans.presence import Anchor
-from engine.plans.rows import Expression, FormulaExpression
+from engine.plans.rows import Expression, FormulaExpression, MeasureExpression
 from engine.plans.variances import Variances
 from engine.plans.windows import ColumnRead, DateWindow
 
@@ -43,7 +43,25 @@ class BlankCauses:
         """Return the cause of a blank in one column and place."""
         if isinstance(reference, Side):
             return self.of_side(expression, column_reads[0], at)
-        return first_cause(self.of_variance(expression, column_reads, at, relative=reference.relative))
+        found = [self.figures.of(expression, column_read)[at] for column_read in column_reads]
+        if reference.relative or Nothing.UNAVAILABLE in found:
+            return first_cause(self.of_variance(expression, column_reads, at, relative=reference.relative))
+        lacking = tuple([figure is Nothing.MISSING for figure in found])
+        key = (self._alike(expression), column_reads, at, lacking)
+        if key not in self._of_differences:
+            causes = self.of_variance(expression, column_reads, at, relative=False)
+            self._of_differences[key] = first_cause(causes)
+        return self._of_differences[key]
+
+    @cached_property
+    def _of_differences(self) -> dict[Hashable, Note]:
+        return {}
+
+    def _alike(self, expression: Expression) -> Base | Expression:
+        """Return what decides on a missing figure: of a flow only its days do, and bases that read them share these."""
+        if isinstance(expression, MeasureExpression) and not expression.base.over_time.closes:
+            return self._firsts.get(expression.base, expression.base)
+        return expression
 
     def of_variance(
         self, expression: Expression, column_reads: tuple[ColumnRead, ...], at: int, *, relative: bool
@@ -60,20 +78,20 @@ class BlankCauses:
 
     def of_side(self, expression: Expression, column_read: ColumnRead, at: int) -> Note:
         """Return the cause of a blank figure of one side in one place. Columns of variances have the same sides."""
-        key = (expression, column_read, at)
+        if self.figures.of(expression, column_read)[at] is Nothing.UNAVAILABLE:
+            return self.unavailable(expression, column_read, self.figures.places[at])
+        key = (self._alike(expression), column_read, at)
         if key not in self._of_sides:
-            self._of_sides[key] = self._side_cause(*key)
+            self._of_sides[key] = self._missing(expression, column_read, at)
         return self._of_sides[key]
 
     @cached_property
-    def _of_sides(self) -> dict[tuple[Expression, ColumnRead, int], Note]:
+    def _of_sides(self) -> dict[tuple[Base | Expression, ColumnRead, int], Note]:
         return {}
 
-    def _side_cause(self, expression: Expression, column_read: ColumnRead, at: int) -> Note:
-        place = self.figures.places[at]
-        if self.figures.of(expression, column_read)[at] is Nothing.UNAVAILABLE:
-            return self.unavailable(expression, column_read, place)
-        if cause := self.of_window(expression, column_read, place.time):
+    def _missing(self, expression: Expression, column_read: ColumnRead, at: int) -> Note:
+        """Return the cause of a missing figure."""
+        if cause := self.of_window(expression, column_read, self.figures.places[at].time):
             return cause
         if anchor := self.late_anchor(expression, column_read, at):
             return Note.of("incomplete_close", anchor=anchor.period.code)
