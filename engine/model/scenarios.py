@@ -66,8 +66,11 @@ class Scenario:
     name: str
     kind: str
     status: str
-    closed_through: Mapping[str, date] = field(default_factory=dict, hash=False)  # by domain; "" is the default
+    closed_through: Mapping[str, date] = field(default_factory=dict)  # by domain; "" is the default
     variants: tuple[Variant, ...] = ()
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
     def open_after(self, domain: str) -> date | None:
         """Return the last closed day of a domain, or None if the scenario does not define one."""

@@ -193,13 +193,19 @@ def base_groups(
         tuple(variants),
     )
 
-    def size(_: object) -> int:
-        named = sum(len(axis.ids) for axis in axes) + sum(len(known.members) + len(known.leaves) for known in filters)
-        targets = len(bases) * len(variants) * min(KEPT_TARGETS, prod(len(axis.ids) + 1 for axis in axes))
-        leaves = reader.catalogue.domains[bases[0].domain].dimensions
-        return named + targets + sum(map(reader.leaf_count, leaves))
+    def size(groups: Sequence[tuple[BaseGroup, ...]]) -> int:
+        return sum(map(size_of_groups, groups))
 
     return reader.memo(key, lambda: make_base_groups(bases, axes, places, filters, variants, reader), size)
+
+
+def size_of_groups(alike: Sequence[BaseGroup]) -> int:
+    """Return the size of a memo of the groups of some bases for each variant, in members."""
+    first = alike[0]
+    named = sum(len(axis.ids) for axis in first.axes)
+    named += sum(len(known.members) + len(known.leaves) for known in first.filters)
+    targets = len(first.bases) * len(alike) * min(KEPT_TARGETS, prod(len(axis.ids) + 1 for axis in first.axes))
+    return named + targets + sum(first.leaf_counts.values())
 
 
 def make_base_groups(

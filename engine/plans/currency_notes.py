@@ -55,10 +55,16 @@ class UnitUse:
 
 def currency_reads(plan: FigurePlan) -> tuple[CurrencyRead, ...]:
     """Return the currency reads of the batches whose measures name a dimension of currencies or units."""
-    return tuple(
-        currency_read(plan, batch)
-        for batch in plan.batches
-        if any(base.measure.currency or unit_leaf(base, plan.reader) for base in batch.bases)
+    reads, reader = plan.reads, plan.reader
+
+    def find_named() -> frozenset[Base]:
+        return frozenset(base for base in reads.bases if base.measure.currency or unit_leaf(base, reader))
+
+    named = reader.memo_as_seen(("names currencies", reads), find_named, len)
+    return (
+        tuple(currency_read(plan, batch) for batch in plan.batches if not named.isdisjoint(batch.bases))
+        if named
+        else ()
     )
 
 
@@ -85,7 +91,7 @@ def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
     keys = tuple(dict.fromkeys((*(leaf for base in bases for leaf in named[base] if leaf), *group.keys)))
     reads = (
         sums_read(domain_read, term_span, splits.spans, keys, (), group.cut)
-        .within(batch.within)
+        .within(batch.shape.within)
         .pipe(lambda sums: sums.select(SPAN, *keys).unique())
         for term_span, group in batch.terms
     )

@@ -10,7 +10,6 @@ from operator import attrgetter, itemgetter
 import polars as pl
 
 from engine.books.reader import Reader
-from engine.model.aggregation import TimeAggregation
 from engine.model.catalogue import Base
 from engine.model.evaluation import evaluate
 from engine.model.formulas import Figure, Nothing
@@ -18,9 +17,10 @@ from engine.model.scenarios import Reference, Side
 from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import Amounts, BatchAmounts, FigureCells, figure_cells
 from engine.plans.availability import Availability
-from engine.plans.measure import Batch, batches
+from engine.plans.base_groups import size_of_groups
+from engine.plans.measure import Batch, BatchShape, batch_of, batch_shapes
 from engine.plans.places import Coordinates, in_order, places
-from engine.plans.presence import Presences, WindowResolver, ask_presence, compared_with
+from engine.plans.presence import Presences, SeenDays, WindowResolver, ask_presence, compared_with, days_of
 from engine.plans.rows import (
     Expression,
     FormulaExpression,
@@ -38,11 +38,83 @@ from engine.plans.windows import (
     DomainRead,
     IntervalSplits,
     PeriodWindows,
+    domain_read_of,
     last_column,
     windows_of,
 )
 from engine.queries.times import time_columns
 from engine.queries.values import MetricQuery, Query, Ranking, StatementQuery, TimeColumn
+
+
+@dataclass(frozen=True, eq=False)
+class DomainShapes:
+    """What a plan reads of one domain read: for which of its sides, and in which batches."""
+
+    domain_read: DomainRead
+    sides: Sequence[int]  # the positions of the sides
+    by_time: Sequence[tuple[Base, ...]]  # its bases, those that read the same windows together
+    shapes: Sequence[BatchShape]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanReads:
+    """What the rows and columns of a plan read, whatever the days. The reports of a statement share it."""
+
+    bases: tuple[Base, ...]  # the available ones of all rows
+    balances: tuple[Base, ...]  # one closing and one opening balance of each stock group among them
+    axes: tuple[Axis, ...]  # of the breakdown, without time
+    sides: tuple[tuple[Side, frozenset[str]], ...]  # each with the compared scenarios that narrow its scope
+    columns: tuple[tuple[int, ...], ...]  # of each column, the positions of its sides
+    domains: tuple[str, ...]
+    shapes: tuple[DomainShapes, ...]
+
+    @classmethod
+    def of(cls, plan: "FigurePlan") -> "PlanReads":
+        """Return what a plan reads of its columns."""
+        plan.stop()
+        reader, availability = plan.reader, plan.availability
+        every = (base for row in plan.rows if row.expression for base in row.expression.bases)
+        bases = tuple(base for base in dict.fromkeys(every) if availability.why_not_base(base) is None)
+        balances = {(base.domain, base.stock_group, base.over_time): base for base in bases if base.over_time.closes}
+        filters = availability.filters
+        axes = tuple(axis_of(at, key, reader, filters) for at, key in enumerate(availability.dimensions))
+        columns = [
+            [(side, shared_with(side, reference.sides, bases, reader)) for side in reference.sides]
+            for reference in plan.references
+        ]
+        sides = list(dict.fromkeys(side for column in columns for side in column))
+        domains = tuple(dict.fromkeys(base.domain for base in bases))
+        by_read: dict[DomainRead, list[int]] = defaultdict(list)
+        for at, (side, shared) in enumerate(sides):
+            for domain in domains:
+                by_read[domain_read_of(domain, side, shared, reader)].append(at)
+        shapes = []
+        for read, of_sides in by_read.items():
+            by_time: dict[Hashable, list[Base]] = defaultdict(list)
+            for base in (base for base in bases if base.domain == read.domain):
+                by_time[None if base.over_time.is_flow else (base.over_time, base.stock_group)].append(base)
+            alike = list(map(tuple, by_time.values()))
+            across = [axis for axis in axes if availability.across[read.domain][axis.place]]
+            found = batch_shapes(read, alike, across, len(axes), filters, reader, subtotals=plan.query.nests)
+            shapes.append(DomainShapes(read, of_sides, alike, found))
+        positions = tuple(tuple(map(sides.index, column)) for column in columns)
+        return cls(bases, tuple(balances.values()), axes, tuple(sides), positions, domains, tuple(shapes))
+
+    @property
+    def size(self) -> int:
+        """The size of the memo, in members."""
+        return len(self.bases) + sum(size_of_groups(shape.alike) for read in self.shapes for shape in read.shapes)
+
+
+def shared_with(side: Side, sides: Sequence[Side], bases: Sequence[Base], reader: Reader) -> frozenset[str]:
+    """Return the compared scenarios whose scope narrows that of a side; none if they do not narrow it."""
+    compared = compared_with(side, sides)
+    narrows = any(
+        reader.shared_cell([term.scenario.id, *compared], domain) != reader.cell(term.scenario.id, domain)
+        for domain in {base.domain for base in bases}
+        for term in side.terms
+    )
+    return compared if narrows else frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +139,19 @@ class FigurePlan:
         Nothing else that makes the plan reads.
         """
         self.stop()
-        bases = list(dict.fromkeys(base for row in self.rows if row.expression for base in row.expression.bases))
-        references = [column.reference for column in self.query.columns]
-        return ask_presence(references, (domain.key for domain in self.query.domains), bases, self.reader)
+        rows, references, reader = self.rows, self.references, self.reader
+        domains = tuple([domain.key for domain in self.query.domains])
+
+        def ask() -> SeenDays:
+            bases = dict.fromkeys(base for row in rows if row.expression for base in row.expression.bases)
+            return ask_presence(references, domains, list(bases), reader).seen
+
+        return Presences(reader, reader.memo_as_seen(("presences of", rows, references, domains), ask, days_of))
+
+    @cached_property
+    def references(self) -> tuple[Reference, ...]:
+        """The reference of each column."""
+        return tuple([column.reference for column in self.query.columns])
 
     @cached_property
     def window_resolver(self) -> WindowResolver:
@@ -95,30 +177,25 @@ class FigurePlan:
         return None if last is None else self.times[last]
 
     @cached_property
+    def reads(self) -> "PlanReads":
+        """What it reads, whatever the days; memoised by the books."""
+        key = ("reads", self.rows, self.availability, self.references, self.query.nests)
+        return self.reader.memo_as_seen(key, lambda: PlanReads.of(self), lambda made: made.size)
+
+    @property
     def bases(self) -> tuple[Base, ...]:
         """The available bases of all rows."""
-        every = (base for row in self.rows if row.expression for base in row.expression.bases)
-        return tuple(base for base in dict.fromkeys(every) if self.availability.why_not_base(base) is None)
+        return self.reads.bases
 
-    @cached_property
-    def balances(self) -> tuple[Base, ...]:
-        """One closing and one opening balance of each stock group among the bases."""
-        closing = {
-            (base.domain, base.stock_group, base.over_time): base for base in self.bases if base.over_time.closes
-        }
-        return tuple(closing.values())
+    @property
+    def domains(self) -> Sequence[str]:
+        """The domains of its bases."""
+        return self.reads.domains
 
-    @cached_property
+    @property
     def axes(self) -> tuple[Axis, ...]:
         """The axes of the breakdown, without time."""
-        return tuple(
-            axis_of(place, key, self.reader, self.query.filters)
-            for place, key in enumerate(self.availability.dimensions)
-        )
-
-    def column_reads(self, reference: Reference) -> tuple[ColumnRead, ...]:
-        """Return the column read of each side of a reference; the sides of a variance share their scope."""
-        return tuple(self.column_read(side, self.shared_with(side, reference.sides)) for side in reference.sides)
+        return self.reads.axes
 
     def column_read(self, side: Side, shared: frozenset[str]) -> ColumnRead:
         """Return the column read of a side, made once."""
@@ -145,68 +222,42 @@ class FigurePlan:
     def _column_reads(self) -> dict[tuple[Side, frozenset[str]], ColumnRead]:
         return {}
 
-    def shared_with(self, side: Side, sides: Sequence[Side]) -> frozenset[str]:
-        """Return the compared scenarios whose scope narrows that of a side; none if they do not narrow it."""
-        compared = compared_with(side, sides)
-        narrows = any(
-            self.reader.shared_cell([term.scenario.id, *compared], domain) != self.reader.cell(term.scenario.id, domain)
-            for domain in {base.domain for base in self.bases}
-            for term in side.terms
-        )
-        return compared if narrows else frozenset()
-
-    @cached_property
-    def columns(self) -> tuple[tuple[ColumnRead, ...], ...]:
-        """The column reads of every column."""
-        return tuple(self.column_reads(column.reference) for column in self.query.columns)
-
     @cached_property
     def distinct_reads(self) -> tuple[ColumnRead, ...]:
         """The column reads of all columns, each once."""
-        return tuple(dict.fromkeys(column_read for column in self.columns for column_read in column))
+        return tuple(self.column_read(*known) for known in self.reads.sides)
+
+    @cached_property
+    def columns(self) -> tuple[tuple[ColumnRead, ...], ...]:
+        """The column reads of every column: the sides of its reference."""
+        return tuple(tuple(self.distinct_reads[at] for at in column) for column in self.reads.columns)
 
     @cached_property
     def batches(self) -> tuple[Batch, ...]:
         """The sums to make."""
-        by_domain_read: dict[DomainRead, dict[ColumnRead, None]] = defaultdict(dict)
-        for column_read in self.distinct_reads:
-            for domain in dict.fromkeys(base.domain for base in self.bases):
-                by_domain_read[column_read.domain_read(domain)][column_read] = None
         return tuple(
-            batch
-            for domain_read, column_reads in by_domain_read.items()
-            for batch in batches(
-                domain_read,
-                self.windows(domain_read, list(column_reads)),
-                [axis for axis in self.axes if self.availability.across[domain_read.domain][axis.place]],
-                len(self.axes),
-                self.query.filters,
-                self.presences,
-                subtotals=self.query.nests,
-            )
+            batch_of(shape, windows, self.presences)
+            for domain_shapes in self.reads.shapes
+            for windows in [self._windows_in(domain_shapes)]
+            for shape in domain_shapes.shapes
         )
 
-    def windows(self, domain_read: DomainRead, column_reads: Sequence[ColumnRead]) -> dict[Base, Sequence[DateWindow]]:
-        """Return the windows that each base of a domain read needs.
+    def _windows_in(self, read: "DomainShapes") -> list[list[DateWindow]]:
+        """Return the windows that the bases of a domain read need, those of one time rule together.
 
         In a breakdown by members, a closing balance also reads the days before its close. They show which members have
         rows in the range but none at the close.
         """
-        whole = [window for column_read in column_reads for window in watched(column_read.windows)]
-        known: dict[tuple[TimeAggregation, str | None], Sequence[DateWindow]] = {}
-        found: dict[Base, Sequence[DateWindow]] = {}
-        for base in (base for base in self.bases if base.domain == domain_read.domain):
-            if base.over_time.is_flow:
-                found[base] = whole
-                continue
-            key = (base.over_time, base.stock_group)
-            if key not in known:
-                own = [
-                    window for column_read in column_reads for window in watched(self.base_windows(base, column_read))
-                ]
-                known[key] = own + whole if (self.axes or self.before_close) and base.over_time.closes else own
-            found[base] = known[key]
-        return found
+        column_reads = [self.distinct_reads[at] for at in read.sides]
+        whole = [window for column_read in column_reads for window in column_read.windows]
+        reads_before = bool(self.axes) or self.before_close
+        return [
+            whole
+            if base.over_time.is_flow
+            else [window for column_read in column_reads for window in self.base_windows(base, column_read)]
+            + (whole if reads_before and base.over_time.closes else [])
+            for base, *_ in read.by_time
+        ]
 
     def base_windows(self, base: Base, column_read: ColumnRead) -> tuple[DateWindow, ...]:
         """Return the days that a base reads for each window of a column read, memoised by the books."""
@@ -273,9 +324,15 @@ class Figures:
         """Return the figures of each row of the plan in one column read, by place; None for a header."""
         known = self._by_row.get(column_read)
         if known is None:
-            expressions = (row.expression for row in self.plan.rows)
-            known = [None if expression is None else self.of(expression, column_read) for expression in expressions]
-            self._by_row[column_read] = known
+            measured = self._measured(column_read)
+            known = self._by_row[column_read] = [
+                None
+                if (expression := row.expression) is None
+                else measured[expression.base]
+                if isinstance(expression, MeasureExpression) and expression.base in measured
+                else self.of(expression, column_read)
+                for row in self.plan.rows
+            ]
         return known
 
     @cached_property
@@ -312,32 +369,39 @@ class Figures:
         """Return the figures of the available bases in one column read, by place."""
         known = self._known_measured.get(column_read)
         if known is None:
-            domains = dict.fromkeys(base.domain for base in self.plan.bases)
-            known = {}
-            for domain in domains:
-                known.update(self._columns_of(domain, column_read))
-            self._known_measured[column_read] = known
+            known = self._known_measured[column_read] = {}
+            for domain in self.plan.domains:
+                for bases, cells, amounts in self._amounts_in(domain, column_read):
+                    known |= amounts.figures(bases, cells, self.plan.stop)
+                if not self.plan.availability.carries_all(domain, column_read.windows):
+                    known |= self._carried(domain, column_read, known)
         return known
 
     @cached_property
     def _known_measured(self) -> dict[ColumnRead, dict[Base, Sequence[Figure]]]:
         return {}
 
-    def _columns_of(self, domain: str, column_read: ColumnRead) -> Iterator[tuple[Base, Sequence[Figure]]]:
-        """Yield the figures of the available bases of a domain in one column read, by place."""
-        plan, windows = self.plan, column_read.windows
-        is_carried = plan.availability.carries_all(domain, windows)
-        carried = () if is_carried else [plan.availability.carries(domain, window) for window in watched(windows)]
+    def _amounts_in(
+        self, domain: str, column_read: ColumnRead
+    ) -> Iterator[tuple[tuple[Base, ...], Sequence[FigureCells], BatchAmounts]]:
+        """Yield the bases of a domain that read the same days, with the cells of all places and their amounts."""
         for batch, amounts in self.amounts.get(column_read.domain_read(domain), ()):
-            for bases in batch.alike:
-                cells = self.cells(domain, plan.base_windows(bases[0], column_read), batch.splits)
-                found = amounts.figures(bases, cells, plan.stop).items()
-                if is_carried:
-                    yield from found
-                    continue
-                for base, figures in found:
-                    places = zip(figures, self.places, strict=True)
-                    yield base, [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in places]
+            for bases in batch.shape.by_time.values():
+                yield bases, self.cells(domain, self.plan.base_windows(bases[0], column_read), batch.splits), amounts
+
+    def _carried(
+        self, domain: str, column_read: ColumnRead, figures: Mapping[Base, Sequence[Figure]]
+    ) -> dict[Base, Sequence[Figure]]:
+        """Return the figures of a domain, unavailable where its rows are coarser than a window."""
+        carried = [self.plan.availability.carries(domain, window) for window in watched(column_read.windows)]
+        return {
+            base: [
+                figure if carried[place.time] else Nothing.UNAVAILABLE
+                for figure, place in zip(found, self.places, strict=True)
+            ]
+            for base, found in figures.items()
+            if base.domain == domain
+        }
 
     def cells(self, domain: str, windows: Sequence[DateWindow], splits: IntervalSplits) -> Sequence[FigureCells]:
         """Return the cells of all places over the windows of some bases."""

@@ -8,7 +8,7 @@ from engine.books.reader import FactRead, Reader
 from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
 from engine.model.exact import Exact
-from engine.model.fact_store import Aggregate, FactLoad, Slice
+from engine.model.fact_store import Aggregate, FactLoad, Presence, Slice
 from engine.model.scenarios import ScenarioTerm, TermSpan
 from engine.model.scope import EVERYTHING
 from engine.model.stopping import never
@@ -31,7 +31,7 @@ class Freshness:
 
 def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
     """Return the freshness of every domain and base scenario that a plan reads, the domains of the query first."""
-    domains = dict.fromkeys((*(domain.key for domain in plan.query.domains), *(base.domain for base in plan.bases)))
+    domains = dict.fromkeys((*(domain.key for domain in plan.query.domains), *plan.domains))
     known = plan.reader.catalogue.domains
     scenarios = dict.fromkeys(
         term.scenario.id for column_read in plan.distinct_reads for term in column_read.side.terms
@@ -56,7 +56,7 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
     calendar = plan.reader.catalogue.calendar
     domain_read = DomainRead(domain.key, (TermSpan(ScenarioTerm(plan.reader.catalogue.scenarios[scenario])),))
     presence = plan.presences.of(domain_read)
-    through, loads = presence.through, loads_read(plan, domain.key, scenario)
+    through, loads = presence.through, loads_read(plan, domain.key, scenario, presence)
     windows = [
         column_read.windows[-1]
         for column_read in plan.distinct_reads
@@ -93,12 +93,11 @@ def undated_amount(reader: Reader, domain: Domain, scenario: str) -> Exact | Non
     return reader.memo_as_seen(("undated amount", domain.key, scenario), read)
 
 
-def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[FactLoad]:
+def loads_read(plan: FigurePlan, domain: str, scenario: str, seen: Presence) -> Sequence[FactLoad]:
     """Return the loads that brought the days that a plan reads, in the order of publication.
 
     If no visible row lies on these days, return the latest load; if no row is visible at all, return none.
     """
-    seen = plan.presences.of(DomainRead(domain, (TermSpan(ScenarioTerm(plan.reader.catalogue.scenarios[scenario])),)))
     if seen.through is None and not seen.undated:
         return []
     loads = plan.reader.loads(domain, scenario)

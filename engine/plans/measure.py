@@ -70,19 +70,49 @@ class LeafAmounts:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """Bases of a domain read that share one query to the store."""
+class BatchShape:
+    """Bases of a domain read that share one query to the store, whatever the days. Reports share it."""
 
     domain_read: DomainRead
-    terms: tuple[tuple[TermSpan, BaseGroup], ...]
-    windows: Mapping[Base, Sequence[DateWindow]]
+    alike: tuple[BaseGroup, ...]  # the same bases for each term span
+    by_time: Mapping[int, tuple[Base, ...]]  # those that read the same windows, by the position of these
+    within: Cell = EVERYTHING  # of the filters that narrow what is read and change nothing else
+    leaf: str | None = None  # the leaf dimension of these filters, if they can be answered from its amounts
+    subtotals: bool = False  # whether it sums those of its axes
+
+    @property
+    def bases(self) -> tuple[Base, ...]:
+        """The bases, in the order of the group."""
+        return self.alike[0].bases
+
+    @cached_property
+    def terms(self) -> tuple[tuple[TermSpan, BaseGroup], ...]:
+        """The group of each term span."""
+        return tuple(zip(self.domain_read.term_spans, self.alike, strict=True))
+
+    @cached_property
+    def times(self) -> Mapping[Base, int]:
+        """The position of the windows that each base reads."""
+        return {base: at for at, bases in self.by_time.items() for base in bases}
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A batch shape and the days of its windows: one query to the store."""
+
+    shape: BatchShape
+    windows: Sequence[Sequence[DateWindow]]  # by position
     splits: IntervalSplits
+    terms: tuple[tuple[TermSpan, BaseGroup], ...]
     leaves: tuple[str, ...] = ()  # of the domain, for last known values
     index: int | None = None  # of the only term span whose sums count; None: all count
     memo: AmountMemo | None = None
-    within: Cell = EVERYTHING  # of the filters that narrow what is read and change nothing else
-    by_leaf: LeafAmounts | None = None  # what answers such a filter, if the books may have it
-    subtotals: bool = False  # whether it sums those of its axes
+    by_leaf: LeafAmounts | None = None  # what answers a filter, if the books may have it
+
+    @property
+    def domain_read(self) -> DomainRead:
+        """What it reads of its domain."""
+        return self.shape.domain_read
 
     @property
     def group(self) -> BaseGroup:
@@ -92,15 +122,12 @@ class Batch:
     @property
     def bases(self) -> tuple[Base, ...]:
         """The bases, in the order of the group."""
-        return tuple(self.windows)
+        return self.shape.bases
 
-    @cached_property
-    def alike(self) -> Sequence[tuple[Base, ...]]:
-        """The bases, those with the same windows together."""
-        by_windows: dict[int, list[Base]] = defaultdict(list)
-        for base, windows in self.windows.items():
-            by_windows[id(windows)].append(base)
-        return list(map(tuple, by_windows.values()))
+    @property
+    def subtotals(self) -> bool:
+        """Whether it sums the sub-totals of its axes."""
+        return self.shape.subtotals
 
     @property
     def compares(self) -> bool:
@@ -110,7 +137,7 @@ class Batch:
     @cached_property
     def term_reads(self) -> tuple[FactRead, ...]:
         """What each term span reads: by interval and the class of every key; by leaf if the terms are compared."""
-        return tuple(self._read(*term).within(self.within) for term in self.terms)
+        return tuple(self._read(*term).within(self.shape.within) for term in self.terms)
 
     def _read(self, term_span: TermSpan, group: BaseGroup) -> FactRead:
         if isinstance(self.splits, LastKnownSplits):
@@ -129,8 +156,7 @@ class Batch:
     @cached_property
     def months(self) -> int:
         """The months from the first to the last that any window reads, as bits; the first if none reads any."""
-        distinct = {id(listed): listed for listed in self.windows.values()}.values()
-        reach = reduce(or_, (self.splits.together(tuple(listed)).reach for listed in distinct))
+        reach = reduce(or_, (self.splits.together(tuple(self.windows[at])).reach for at in self.shape.by_time))
         first = reach & -reach
         return (1 << reach.bit_length()) - first if reach else 1
 
@@ -154,7 +180,7 @@ class Batch:
     @property
     def days(self) -> tuple[Span, ...]:
         """The days of all windows."""
-        return split_intervals(distinct_windows(self.windows))
+        return split_intervals(distinct_windows(self.shape, self.windows))
 
     def only(self, index: int) -> "Batch":
         """Return the batch of one term span alone. It still reads the others if the terms are compared."""
@@ -206,11 +232,11 @@ class Batch:
 
     def runs(self, base: Base) -> Sequence[Run]:
         """Return the distinct runs of all windows of a base."""
-        windows = self.windows[base]
-        known = self._runs.get(id(windows))
+        at = self.shape.times[base]
+        known = self._runs.get(at)
         if known is None:
-            every = (run for window in watched(windows) for run in self.splits.runs(window))
-            known = self._runs[id(windows)] = tuple(dict.fromkeys(every))
+            every = (run for window in watched(self.windows[at]) for run in self.splits.runs(window))
+            known = self._runs[at] = tuple(dict.fromkeys(every))
         return known
 
     @cached_property
@@ -251,34 +277,34 @@ class AmountTable:
         return by_member.setdefault(target.members, [None] * self._count)
 
 
-def batches(
+def batch_shapes(
     domain_read: DomainRead,
-    windows: Mapping[Base, Sequence[DateWindow]],
+    by_time: Sequence[tuple[Base, ...]],
     axes: Sequence[Axis],
     places: int,
     filters: Sequence[Filter],
-    presences: Presences,
+    reader: Reader,
     *,
     subtotals: bool = False,
-) -> list[Batch]:
-    """Return the batches that read some bases of a domain read, each over its windows, perhaps with sub-totals."""
-    bases, reader = list(windows), presences.reader
+) -> list[BatchShape]:
+    """Return the shapes of the batches that read some bases of a domain read, perhaps with sub-totals.
+
+    `by_time` holds together the bases that read the same windows.
+    """
+    bases = [base for alike in by_time for base in alike]
     variants = [term_span.term.variant for term_span in domain_read.term_spans]
     narrowing = {known.dimension.key for known in filters if not any(variants) and narrows(known, bases, axes, reader)}
-    cells = [known.cell for known in filters if known.dimension.key in narrowing]
+    within = reduce(and_, (known.cell for known in filters if known.dimension.key in narrowing), EVERYTHING)
     weighing = [known for known in filters if known.dimension.key not in narrowing]
-    within = reduce(and_, cells, EVERYTHING)
-    found = [
-        batch_of(domain_read, {bases[at]: windows[bases[at]] for at in alike[0].positions}, alike, within, presences)
-        for alike in base_groups(bases, axes, places, weighing, variants, reader)
-    ]
     leaves = {known.dimension.leaf for known in filters if known.dimension.key in narrowing}
-    if subtotals and len(axes) > 1:
-        return [replace(batch, subtotals=True) for batch in found]
-    if len(leaves) != 1 or axes:
-        return found
-    (leaf,) = leaves
-    return [with_leaves(batch, leaf, presences) for batch in found]
+    nested = subtotals and len(axes) > 1
+    found = []
+    for alike in base_groups(bases, axes, places, weighing, variants, reader):
+        own = set(alike[0].bases)
+        times = {at: kept for at, known in enumerate(by_time) if (kept := tuple(filter(own.__contains__, known)))}
+        leaf = next(iter(leaves)) if len(leaves) == 1 and not axes else None
+        found.append(BatchShape(domain_read, alike, times, within, leaf, nested))
+    return found
 
 
 def narrows(known: Filter, bases: Sequence[Base], axes: Sequence[Axis], reader: Reader) -> bool:
@@ -296,43 +322,31 @@ def narrows(known: Filter, bases: Sequence[Base], axes: Sequence[Axis], reader: 
     )
 
 
-def batch_of(
-    domain_read: DomainRead,
-    windows: Mapping[Base, Sequence[DateWindow]],
-    alike: Sequence[BaseGroup],
-    within: Cell,
-    presences: Presences,
-) -> Batch:
-    """Return one batch inside a cell. `alike` holds the group of the same bases for each term span."""
-    reader, first = presences.reader, next(iter(windows))
-    terms, distinct = tuple(zip(domain_read.term_spans, alike, strict=True)), distinct_windows(windows)
+def batch_of(shape: BatchShape, windows: Sequence[Sequence[DateWindow]], presences: Presences) -> Batch:
+    """Return the batch of a shape over the windows at its positions."""
+    domain_read, reader, first = shape.domain_read, presences.reader, shape.bases[0]
+    distinct = distinct_windows(shape, windows)
     if first.over_time.rule is TimeRule.LAST_KNOWN:
         last_known = last_known_splits(domain_read, first, distinct, presences)
-        leaves = reader.catalogue.leaves_of(domain_read.domain)
-        return Batch(domain_read, terms, windows, last_known, leaves, within=within)
+        return Batch(shape, windows, last_known, shape.terms, reader.catalogue.leaves_of(domain_read.domain))
     months = months_with_rows(domain_read, distinct, presences)
-    amounts = len(windows) * prod(len(axis.ids) + 1 for axis in alike[0].axes) * (months.count if months else 0)
-    if not months or first.counted or amounts > MOST_MEMOISED:
+    each = prod(len(axis.ids) + 1 for axis in shape.alike[0].axes) * (months.count if months else 0)
+    if not months or first.counted or len(shape.bases) * each > MOST_MEMOISED:
         splits = IntervalSplits(split_intervals(distinct, domain_read.boundaries))
-        return Batch(domain_read, terms, windows, splits, within=within)
-    memo = amount_memo(domain_read, alike, within, months, amounts, presences)
-    return Batch(domain_read, terms, windows, months, memo=memo, within=within)
+        return Batch(shape, windows, splits, shape.terms)
+    memo = amount_memo(shape, months, len(shape.bases) * each, presences)
+    batch = Batch(shape, windows, months, shape.terms, memo=memo)
+    return batch if shape.leaf is None or not batch.lacking else with_leaves(batch, shape.leaf, presences)
 
 
-def amount_memo(
-    domain_read: DomainRead,
-    alike: Sequence[BaseGroup],
-    within: Cell,
-    months: IntervalSplits,
-    amounts: int,
-    presences: Presences,
-) -> AmountMemo:
+def amount_memo(shape: BatchShape, months: IntervalSplits, amounts: int, presences: Presences) -> AmountMemo:
     """Return the memo of the amounts of a batch inside a cell by month, for all who see the same of it.
 
     Who sees more outside the cell may see rows in more months: their amounts are others.
     """
-    cells = tuple(presences.cell(domain_read, term_span) & within for term_span in domain_read.term_spans)
-    return presences.reader.memo(("amounts", domain_read, tuple(alike), cells, months), AmountMemo, amounts)
+    read, within = shape.domain_read, shape.within
+    cells = tuple(presences.cell(read, term_span) & within for term_span in read.term_spans)
+    return presences.reader.memo(("amounts", read, shape.alike, cells, months), AmountMemo, amounts)
 
 
 def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
@@ -341,33 +355,32 @@ def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
     The first filter by a leaf dimension reads its own rows. From the second one on, the amounts of all leaves are read
     and kept once. Then any filter by the dimension is a sum of amounts that the books have.
     """
-    count, amounts = presences.reader.leaf_count(leaf), len(batch.windows) * batch.splits.count
-    codes = batch.within.granted(leaf).codes
-    if not batch.lacking or not codes:
+    shape, reader = batch.shape, presences.reader
+    count, amounts = reader.leaf_count(leaf), len(batch.bases) * batch.splits.count
+    codes = shape.within.granted(leaf).codes
+    if not codes:
         return batch
     if count * amounts > MOST_MEMOISED or len(codes) * amounts > MOST_ADDED:
         return batch
     if not all(part.combine is add for base in batch.bases for part in ACCUMULATORS[base.over_members]):
         return batch
-    read, groups, reader = batch.domain_read, tuple(group for _, group in batch.terms), presences.reader
-    asked = reader.memo(("filters asked", read, groups, leaf), LeafFilters)
-    if not asked.others(batch.within):
+    asked = reader.memo(("filters asked", shape.domain_read, shape.alike, leaf), LeafFilters)
+    if not asked.others(shape.within):
         return batch
     axis = reader.memo(("each leaf", leaf), lambda: axis_of_leaves(leaf, count), count)
     known = batch.group
     variants = [term_span.term.variant for term_span, _ in batch.terms]
     (alike,) = base_groups(batch.bases, [axis], 1, known.filters, variants, reader)
-    memo = amount_memo(read, alike, EVERYTHING, batch.splits, count * amounts, presences)
-    terms = tuple(zip(read.term_spans, alike, strict=True))
-    whole = Batch(read, terms, batch.windows, batch.splits, memo=memo)
+    each = BatchShape(shape.domain_read, alike, shape.by_time)
+    memo = amount_memo(each, batch.splits, count * amounts, presences)
+    whole = Batch(each, batch.windows, batch.splits, each.terms, memo=memo)
     members = [(str(code),) for code in codes]
     return replace(batch, by_leaf=LeafAmounts(whole, members, (None,) * known.places))
 
 
-def distinct_windows(windows: Mapping[Base, Sequence[DateWindow]]) -> list[DateWindow]:
-    """Return the distinct windows of some bases, most of which share their list of windows."""
-    read = {id(listed): listed for listed in windows.values()}
-    return list(dict.fromkeys(window for listed in read.values() for window in watched(listed)))
+def distinct_windows(shape: BatchShape, windows: Sequence[Sequence[DateWindow]]) -> list[DateWindow]:
+    """Return the distinct windows that a shape reads of those at some positions."""
+    return list(dict.fromkeys(window for at in shape.by_time for window in watched(windows[at])))
 
 
 def months_with_rows(

@@ -67,7 +67,7 @@ def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
 def anchors(plan: FigurePlan, column_read: ColumnRead) -> list[tuple[Base, Anchor]]:
     """Return the anchor of each stock group for the total of a column read."""
     found = []
-    for base in plan.balances:
+    for base in plan.reads.balances:
         anchor = plan.window_resolver.anchor(column_read.domain_read(base.domain), base, column_read.windows[-1])
         if anchor is not None:
             found.append((base, anchor))

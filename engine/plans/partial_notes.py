@@ -23,7 +23,7 @@ def partial_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
         yield from counterpart_notes(plan, column_read)
     beside_each: dict[tuple[ColumnRead, frozenset[ColumnRead]], None] = {}
     for beside in comparisons(plan):
-        for domain in dict.fromkeys(base.domain for base in plan.bases):
+        for domain in plan.domains:
             yield from coverage_notes(plan, beside, domain)
         for column_read in beside.column_reads:
             beside_each[column_read, frozenset(beside.others(column_read))] = None

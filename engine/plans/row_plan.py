@@ -19,7 +19,7 @@ from engine.model.scenarios import ALL_DAYS, Side, TermSpan
 from engine.model.scope import NOTHING, AmountRange, Cell, CodeSet, Conjunction
 from engine.plans.availability import BALANCE_WITHOUT_DATE, why_not_weighed
 from engine.plans.base_groups import base_groups
-from engine.plans.measure import Batch, batches
+from engine.plans.measure import Batch, batch_of, batch_shapes
 from engine.plans.presence import Presences, WindowResolver, ask_presence
 from engine.plans.rows import Expression, FormulaExpression, MeasureExpression, metric_expression, statement_rows
 from engine.plans.term_reads import LastKnownSplits, last_known_across, last_known_read, last_known_splits
@@ -300,7 +300,9 @@ class RowPlan:
     def batches(self) -> tuple[Batch, ...]:
         """The batches that sum the terms of the figure over all rows."""
         windows = {weighted_term.base: [weighted_term.window] for weighted_term in self.weighted_terms}
-        whole = batches(self.domain_read, windows, (), 0, self.query.filters, self.presences)
+        by_time = [(base,) for base in windows]
+        shapes = batch_shapes(self.domain_read, by_time, (), 0, self.query.filters, self.reader)
+        whole = [batch_of(shape, list(windows.values()), self.presences) for shape in shapes]
         return tuple(batch.only(self.query.term_index) for batch in whole)
 
 

@@ -110,15 +110,18 @@ class ColumnRead:
         """Return the part that belongs to one domain, the same object in every report."""
         known = self._domain_reads.get(domain)
         if known is None:
-            key = ("domain read", domain, self.side, self.shared)
-            known = self._domain_reads[domain] = self.reader.memo(
-                key, lambda: DomainRead(domain, self.side.term_spans(domain), self.shared)
-            )
+            known = self._domain_reads[domain] = domain_read_of(domain, self.side, self.shared, self.reader)
         return known
 
     @cached_property
     def _domain_reads(self) -> dict[str, DomainRead]:
         return {}
+
+
+def domain_read_of(domain: str, side: Side, shared: frozenset[str], reader: Reader) -> DomainRead:
+    """Return what a side reads of a domain, the same object in every report."""
+    key = ("domain read", domain, side, shared)
+    return reader.memo(key, lambda: DomainRead(domain, side.term_spans(domain), shared))
 
 
 PeriodWindows = dict[tuple[Grain, int], DateWindow]  # of sides that shift alike: by the grain and number of a period

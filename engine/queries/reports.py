@@ -36,7 +36,12 @@ FALLBACK = "pnl"
 def statement_query(asked: StatementRequest, reader: Reader) -> StatementQuery:
     """Return the query of a statement request."""
     statement = resolve_statement(asked.statement, reader)
-    needed = frozenset().union(*(reader.catalogue.domains_of_line(line, statement) for line in statement.lines))
+    catalogue = reader.catalogue
+
+    def find_needed() -> frozenset[str]:
+        return frozenset().union(*(catalogue.domains_of_line(line, statement) for line in statement.lines))
+
+    needed = reader.memo_as_seen(("domains of", statement.key), find_needed, len)
     domains = [domain for key, domain in reader.domains.items() if key in needed]
     return StatementQuery(statement, resolve_query(asked, reader, domains, needed, *resolve_columns(asked, reader)))
 

@@ -26,7 +26,7 @@ from engine.report.blanks import blank_notes
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, style_of
 from engine.report.drill import column_drill, line_drill, place_drill
 from engine.report.nested_ranking import report_table
-from engine.report.permission import permission_of
+from engine.report.permission import Permission, permission_of, size_of
 from engine.report.report import Report
 
 NODES = ("node", "own", "memo")  # kinds of row
@@ -139,13 +139,19 @@ def made_of(
         freshness=loaded,
         catalogue_version=catalogue.version,
         data_version=planned.reader.data_version,
-        permission=permission_of(
-            (*(domain.key for domain in query.domains), *(base.domain for base in planned.bases)),
-            scenarios_of(planned),
-            nodes_of(rows),
-            planned.reader,
-        ),
+        permission=permission_of_rows(tuple(rows), planned),
     )
+
+
+def permission_of_rows(rows: tuple[Row, ...], plan: FigurePlan) -> Permission:
+    """Return the permission of a report of some rows of a plan, memoised by the books."""
+    reader = plan.reader
+    domains = (*(domain.key for domain in plan.query.domains), *plan.domains)
+
+    def make() -> Permission:
+        return permission_of(domains, scenarios_of(plan), nodes_of(rows), reader)
+
+    return reader.memo_as_seen(("permission of rows", rows, domains, plan.references), make, size_of)
 
 
 def scenarios_of(plan: FigurePlan) -> Iterator[str]:
