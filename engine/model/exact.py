@@ -6,12 +6,14 @@ all its digits. A quotient is divided once, at the end, and rounded half even to
 
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from math import gcd
+from math import floor, gcd, log10
 from typing import Final
 
-QUOTIENT: Final = Context(prec=15, rounding=ROUND_HALF_EVEN)
+PRECISION: Final = 15  # significant digits of a quotient
+QUOTIENT: Final = Context(prec=PRECISION, rounding=ROUND_HALF_EVEN)
 POWERS_OF_TEN: Final = {10**k: k for k in range(40)}
 FARTHEST: Final = 400  # largest power of ten in a decimal text; covers all doubles
+FARTHEST_QUOTIENT: Final = 100  # decimal places of a quotient that is rounded as an integer
 SURE: Final = 10**15  # below it, every decimal of 15 digits is the shortest text of its double
 
 
@@ -120,12 +122,36 @@ def json_number(numerator: int, denominator: int, quotient: bool) -> int | float
     """Return a rational number as JSON: a number if its double's shortest text equals it, else its digits as text."""
     if -SURE < numerator < SURE and denominator in POWERS_OF_TEN:
         return numerator / denominator if numerator % denominator else numerator // denominator
+    if quotient and (rounded := quotient_number(numerator, denominator)) is not None:
+        return rounded
     figure = Exact(numerator, denominator)
     exact = figure.decimal(quotient=quotient)
     number = float(exact)
     if Decimal(repr(number)) != exact:
         return figure.digits(quotient=quotient)
     return int(number) if number.is_integer() and abs(number) < SURE else number
+
+
+def quotient_number(numerator: int, denominator: int) -> int | float | None:
+    """Return a quotient of everyday size, rounded half even to 15 significant digits; None if it is of another.
+
+    The double nearest to 15 digits is shown by these digits.
+    """
+    if not numerator:
+        return 0
+    try:
+        places = PRECISION - 1 - floor(log10(abs(numerator / denominator)))
+    except (OverflowError, ValueError):  # it is too large or too small for a double
+        return None
+    if not 0 <= places < FARTHEST_QUOTIENT:
+        return None
+    whole, rest = divmod(abs(numerator) * 10**places, denominator)
+    digits = whole + (2 * rest > denominator or (2 * rest == denominator and whole & 1))
+    if not SURE <= 10 * digits <= 10 * SURE:  # the logarithm was off by one
+        return None
+    number = digits / 10**places
+    signed = -number if numerator < 0 else number
+    return int(signed) if number.is_integer() and number < SURE else signed
 
 
 def decimal_places(denominator: int) -> int | None:

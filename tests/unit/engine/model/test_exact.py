@@ -34,3 +34,28 @@ def factors(number: int) -> set[int]:
             found.add(prime)
             number //= prime
     return found | ({number} if number > 1 else set())
+
+
+halves = st.tuples(st.integers(10**14, 10**15), st.integers(0, 30)).map(
+    lambda found: (2 * found[0] + 1, 2 * 10 ** found[1])
+)
+fractions = (
+    st.tuples(numerators, denominators) | st.tuples(st.integers(-(10**24), 10**24), st.integers(1, 10**24)) | halves
+)
+
+
+@given(fraction=fractions, quotient=st.booleans())
+@example(fraction=(999_999_999_999_999_5, 10), quotient=True)  # rounds to one digit more
+@example(fraction=(1, 3 * 10**120), quotient=True)
+@example(fraction=(10**400, 3), quotient=True)  # beyond a double
+@example(fraction=(0, 3), quotient=True)
+def test_json_is_the_double_that_the_digits_name_else_the_digits(fraction: tuple[int, int], quotient: bool) -> None:
+    figure = Exact(*fraction)
+    digits = figure.digits(quotient=quotient)
+    made, number = figure.as_json(quotient=quotient), float(digits)
+    if isinstance(made, str):
+        assert made == digits
+        assert Decimal(repr(number)) != Decimal(digits)
+    else:
+        assert Decimal(repr(float(made))) == Decimal(digits)
+        assert isinstance(made, int) == (number.is_integer() and abs(number) < 10**15)
