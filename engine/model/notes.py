@@ -248,10 +248,12 @@ def joined(notes: Sequence[Note]) -> list[Note]:
     if len(notes) == 1:
         return list(notes)
     for key in dict.fromkeys(key for note in watched(notes) for key, _ in note.about):
+        apart = [tuple([pair for pair in note.about if pair[0] != key]) for note in watched(notes)]
+        if len(set(apart)) == len(notes):
+            continue  # no two of them differ in this name alone
         alike: dict[tuple[tuple[str, Name], ...], list[Name]] = {}
         places: dict[tuple[tuple[str, Name], ...], tuple[str, ...]] = {}
-        for note in watched(notes):
-            others = tuple((name, value) for name, value in note.about if name != key)
+        for note, others in zip(notes, apart, strict=True):
             places.setdefault(others, tuple(name for name, _ in note.about))
             alike.setdefault(others, []).extend(value for name, value in note.about if name == key)
         code = notes[0].code

@@ -13,6 +13,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Stop = Callable[[], None]
 STRIDE = 1000  # items between two calls of `stop`, which reads a clock
+FEW = 64  # times shorter than a stride: so few items are gone through without a look
 COUNTED = (list, tuple, range)  # whose items need not be counted one by one
 
 
@@ -34,12 +35,17 @@ def stopped_by(stop: Stop) -> Iterator[None]:
 
 
 def watched(items: Iterable[Item], stop: Stop | None = None) -> Iterator[Item]:
-    """Yield items; call `stop` before the first and before every thousandth after it; by default the call's own."""
-    stop = stop or CURRENT.get()
-    if isinstance(items, COUNTED) and len(items) <= STRIDE:
-        stop()
-        return iter(items)
-    return each_watched(items, stop)
+    """Yield items; call `stop` before the first and before every thousandth after it; by default the call's own.
+
+    A few items are not worth a look: whoever loops over many lists of a few watches that loop.
+    """
+    if isinstance(items, COUNTED):
+        if len(items) <= STRIDE // FEW:
+            return iter(items)
+        if len(items) <= STRIDE:
+            (stop or CURRENT.get())()
+            return iter(items)
+    return each_watched(items, stop or CURRENT.get())
 
 
 def each_watched(items: Iterable[Item], stop: Stop) -> Iterator[Item]:

@@ -22,7 +22,9 @@ def blank_notes(plan: FigurePlan, table: FigureTable, shown: Sequence[bool]) -> 
     for row, column, place in table.by_row.blanks():
         if shown[row] and plan.rows[row].expression is not None:
             found, at = table.sources[place]
-            known = causes.setdefault(id(found), BlankCauses(found))
+            known = causes.get(id(found))
+            if known is None:
+                known = causes[id(found)] = BlankCauses(found)
             is_unavailable = table.by_row.is_unavailable(row, column, place)
             cause = cause_of(plan, known, (row, column, at), is_unavailable=is_unavailable)
             blanks[cause].append((row, column, place))

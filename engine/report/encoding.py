@@ -156,7 +156,9 @@ def encoder(kind: Kind) -> Encode:
     if issubclass(kind, date):
         return date.isoformat
     names = compared(kind)
-    return lambda value: {name: as_json(getattr(value, name)) for name in names}
+    return lambda value: {
+        name: part if (part := getattr(value, name)).__class__ in PLAIN else as_json(part) for name in names
+    }
 
 
 def compared(kind: Kind) -> tuple[str, ...]:
