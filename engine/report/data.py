@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Favourable, Format, Style
@@ -161,13 +161,6 @@ def unit_of(
     return "pp" if comparison is Comparison.VARIANCE else "fraction"
 
 
-class FigureForm(NamedTuple):
-    """How a figure is shown: what it is divided by, and whether it is a quotient, which carries 15 digits."""
-
-    divisor: int
-    quotient: bool
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReportData:
     """The figures of a statement or of metrics."""
@@ -210,11 +203,6 @@ class ReportData:
         """Return the unit of a line's figures for a comparison; None for a header."""
         money = self.money if scaled else self.currency
         return unit_of(line.type, line.format, comparison, money, self.currency)
-
-    def form(self, line: ReportLine, comparison: Comparison) -> FigureForm:
-        """Return how figures of a line are shown for a comparison."""
-        divisor = 10**self.scale if self.is_scaled(line, comparison) else 1
-        return FigureForm(divisor, self.is_quotient(line, comparison))
 
     def shown(self, line: ReportLine, comparison: Comparison, figure: Exact) -> Exact:
         """Return a figure at the report's scale. Scale divides additive amounts only."""

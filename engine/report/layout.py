@@ -1,21 +1,21 @@
 """The layout of a report in rows and columns, and figures as text."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from engine.model.catalogue import Format
 from engine.model.exact import Exact
 from engine.model.formulas import FigureKind, Nothing
 from engine.model.stopping import watched
-from engine.report.data import Comparison, FigureForm, MemberTuple, ReportColumn, ReportData, ReportLine
+from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 
 # Layout of a report. A statement has lines as rows, and scenarios and members as columns; the total of each scenario is
 # last. Metrics have members as rows, the total last, and metrics and scenarios as columns.
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutColumn:
+class LayoutColumn(NamedTuple):
     """One column of the sheet: a scenario, and a place of a statement or a metric."""
 
     column: int
@@ -23,8 +23,7 @@ class LayoutColumn:
     line: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutRow:
+class LayoutRow(NamedTuple):
     """One row of the sheet: a line of a statement, or a place of metrics."""
 
     line: int | None
@@ -42,7 +41,8 @@ class TableCell:
     is_unavailable: bool
 
 
-FiguresOfRow = Iterable[tuple[int, FigureForm]]  # where each stands among those of the report, and how it is shown
+FigureForm = tuple[int, int, bool]  # how far it stands from the first, what divides it, and whether it is a quotient
+FiguresOfRow = tuple[int, Sequence[FigureForm]]  # where the first stands among those of the report, and each form
 
 
 @dataclass(frozen=True)
@@ -72,34 +72,30 @@ class Layout:
 
     def figures(self) -> Iterator[tuple[LayoutRow, FiguresOfRow]]:
         """Yield each row with its figures."""
-        width, lines, offsets = self.report.figures.width, self.report.lines, self._offsets
+        width, lines = self.report.figures.width, self.report.lines
         for down in self.down:
-            first = down.place or 0 if down.line is None else down.line * width
-            forms = self._forms_of(None if down.line is None else lines[down.line])
-            yield down, zip([first + beyond for beyond in offsets], forms, strict=True)
+            if down.line is None:
+                yield down, (down.place or 0, self._forms_of(None))
+            else:
+                yield down, (down.line * width, self._forms_of(lines[down.line]))
 
     def _forms_of(self, line: ReportLine | None) -> Sequence[FigureForm]:
-        """Return how the figures of a row are shown: of a line, or of those of all columns."""
-        report = self.report
+        """Return the forms of the figures of a line, or of those of all columns."""
         key = None if line is None else line.figure_class
         known = self._forms.get(key)
         if known is None:
-            pairs = [(line or report.lines[across.line or 0], across.column) for across in watched(self.across)]
-            known = self._forms[key] = [report.form(of, report.columns[column].comparison) for of, column in pairs]
+            report, figures = self.report, self.report.figures
+            known = self._forms[key] = []
+            for across in watched(self.across):
+                of, comparison = line or report.lines[across.line or 0], report.columns[across.column].comparison
+                beyond = (across.line or 0) * figures.width + across.column * figures.places + (across.place or 0)
+                divisor = 10**report.scale if report.is_scaled(of, comparison) else 1
+                known.append((beyond, divisor, report.is_quotient(of, comparison)))
         return known
 
     @cached_property
-    def _forms(self) -> dict[tuple[str, bool, bool, str] | None, Sequence[FigureForm]]:
+    def _forms(self) -> dict[tuple[str, bool, bool, str] | None, list[FigureForm]]:
         return {}
-
-    @cached_property
-    def _offsets(self) -> Sequence[int]:
-        """How far the figures of a row stand from its first line and place."""
-        figures = self.report.figures
-        return [
-            (across.line or 0) * figures.width + across.column * figures.places + (across.place or 0)
-            for across in watched(self.across)
-        ]
 
 
 def meeting(down: LayoutRow, across: LayoutColumn) -> tuple[int, int]:

@@ -127,8 +127,18 @@ class DrillTemplate:
                 parts.append({**dict.fromkeys(PERIOD, text), "filters": dict.fromkeys(again, text)})
         return joined(*parts)
 
+    @cached_property
+    def _known_filled(self) -> dict[int, Drill]:
+        return {}
+
     def _filled(self, place: MemberTuple) -> Drill:
         """The template with the placeholders of a place filled. For the total they are left out with their keys."""
+        known = self._known_filled.get(id(place))
+        if known is None:
+            known = self._known_filled[id(place)] = self._fill(place)
+        return known
+
+    def _fill(self, place: MemberTuple) -> Drill:
         ids = {member.dimension: member.id for member in place.members}
         values: dict[str, str] = {}
         for dimension, member in ids.items():

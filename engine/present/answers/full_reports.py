@@ -13,7 +13,7 @@ from engine.model.catalogue import Favourable, Style
 from engine.model.exact import Exact, json_number
 from engine.model.formulas import Figure
 from engine.model.notes import Note
-from engine.model.stopping import Stop
+from engine.model.stopping import Stop, watched
 from engine.plans.freshness import Freshness
 from engine.present.answers.budget import (
     NOT_KEPT,
@@ -111,11 +111,12 @@ def figure_json(
 def values_json(report: ReportData, figures: FiguresOfRow) -> list[int | float | str | None]:
     """Return the figures of a row of the sheet as JSON."""
     numerators, denominators = report.figures.numerators, report.figures.denominators
+    first, forms = figures
     return [
         None
-        if (numerator := numerators[at]) is None
-        else json_number(numerator, (denominators[at] or 1) * divisor, quotient)
-        for at, (divisor, quotient) in figures
+        if (numerator := numerators[first + beyond]) is None
+        else json_number(numerator, (denominators[first + beyond] or 1) * divisor, quotient)
+        for beyond, divisor, quotient in watched(forms)
     ]
 
 

@@ -212,9 +212,13 @@ class AnswerParts:
             yield head if line.type is None else {**head, "values": values_json(self.report, figures)}
             before = line.favourable
 
+    @cached_property
+    def _money(self) -> str:
+        return self.report.money
+
     def _head(self, line: ReportLine, favourable: Favourable) -> Json:
         """Return a line of a statement without its values, as the line keeps it for the next report."""
-        key = (self.report.money, favourable, self.drills.of_lines)
+        key = (self._money, favourable, self.drills.of_lines)
         head: Json | None = line.heads.get(key)
         if head is None:
             head = line.heads[key] = {**line_json(self.report, line, favourable), **self.drills.of_line(line)}
