@@ -1,10 +1,12 @@
 """Evaluation: figures in columns, and the formulas that are evaluated over them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from math import lcm
 from operator import add, sub
-from typing import overload
+from typing import Generic, TypeVar, overload
 
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, FigureType, Formula, Nothing, Operand, Quotient, Sum, UndefinedFigure
@@ -64,6 +66,7 @@ class FigureColumn(Sequence[Figure]):
 UNAVAILABLE = 0  # the denominator of an unavailable figure
 Numbers = Sequence[int | None]
 Fractions = tuple[Numbers, Numbers]  # numerators and denominators
+Key = TypeVar("Key", bound=Hashable)
 
 
 def numerator_of(figure: object) -> int | None:
@@ -81,19 +84,50 @@ def denominator_of(figure: object) -> int | None:
 def figures_of(numerators: Iterable[int | None], denominators: Iterable[int | None]) -> list[Figure]:
     """Return the figures of some numerators and denominators."""
     return [
-        Exact(numerator, denominator or 1)
-        if numerator is not None
+        Nothing.UNAVAILABLE
+        if denominator == UNAVAILABLE
         else Nothing.MISSING
-        if denominator is None
-        else Nothing.UNAVAILABLE
+        if numerator is None
+        else Exact(numerator, denominator or 1)
         for numerator, denominator in zip(numerators, denominators, strict=True)
     ]
+
+
+@dataclass(slots=True)
+class KeyedFigures(Generic[Key]):
+    """The figures of one column by key and place: numerators over one denominator for each key, else one by one."""
+
+    numerators: dict[Key, Numbers] = field(default_factory=dict)  # None where a figure is missing
+    denominators: dict[Key, int] = field(default_factory=dict)
+    others: dict[Key, Sequence[Figure]] = field(default_factory=dict)
+    _made: dict[Key, FigureColumn] = field(default_factory=dict)
+
+    def add(self, key: Key, figures: Sequence[Figure]) -> None:
+        """Add the figures of a key that has none."""
+        if isinstance(figures, FigureColumn):
+            self.numerators[key], self.denominators[key] = figures.numerators, figures.denominator
+        else:
+            self.others[key] = figures
+
+    def replace(self, key: Key, figures: Sequence[Figure]) -> None:
+        """Put other figures in the place of those of a key."""
+        for known in (self.numerators, self.denominators, self.others, self._made):
+            known.pop(key, None)
+        self.add(key, figures)
+
+    def of(self, key: Key) -> Sequence[Figure] | None:
+        """Return the figures of a key, by place."""
+        if key in self.others:
+            return self.others[key]
+        if key not in self._made and key in self.numerators:
+            self._made[key] = FigureColumn(self.numerators[key], self.denominators[key])
+        return self._made.get(key)
 
 
 class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
     """Figures by row, column and place, kept in that order as their numerators and their denominators.
 
-    A missing figure has neither; an unavailable one has the denominator UNAVAILABLE alone. The figures themselves are
+    A missing figure has no numerator; an unavailable one has the denominator UNAVAILABLE. The figures themselves are
     made when they are asked for, a row at a time.
     """
 
@@ -108,18 +142,24 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
     def of(cls, by_row: Sequence[Sequence[Sequence[Figure]]]) -> "FigureCube":
         """Return the cube of some figures by row, column and place."""
         columns = len(by_row[0]) if by_row else 0
-        places = len(by_row[0][0]) if columns else 0
-        numerators: list[int | None] = []
-        denominators: list[int | None] = []
-        for by_column in by_row:
-            for column in by_column:
-                if isinstance(column, FigureColumn) and column.is_whole:
-                    numerators += column.numerators
-                    denominators += [column.denominator] * places
-                else:
-                    numerators += map(numerator_of, watched(column))
-                    denominators += map(denominator_of, watched(column))
-        return cls(numerators, denominators, columns, places)
+        each = [figure for by_column in by_row for column in by_column for figure in watched(column)]
+        numerators, denominators = map(numerator_of, watched(each)), map(denominator_of, watched(each))
+        return cls(list(numerators), list(denominators), columns, len(by_row[0][0]) if columns else 0)
+
+    @classmethod
+    def of_columns(cls, rows: Sequence[Key], columns: Sequence[KeyedFigures[Key]], places: int) -> "FigureCube":
+        """Return the cube of some rows of columns; the figures of a row that a column lacks are missing."""
+        none: Numbers = (None,) * places
+        numerators = list(chain.from_iterable([each.numerators.get(row, none) for row in rows for each in columns]))
+        units = [each.denominators.get(row) for row in rows for each in columns]
+        denominators = units if places == 1 else [unit for unit in units for _ in watched(range(places))]
+        positions = {row: at for at, row in enumerate(rows)} if any(each.others for each in columns) else {}
+        for at, each in enumerate(columns):
+            for row, figures in each.others.items():
+                first = (positions[row] * len(columns) + at) * places
+                numerators[first : first + places] = [numerator_of(figure) for figure in watched(figures)]
+                denominators[first : first + places] = [denominator_of(figure) for figure in watched(figures)]
+        return cls(numerators, denominators, len(columns), places)
 
     @property
     def width(self) -> int:
@@ -148,13 +188,15 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
         return figures_of(watched(self.numerators[first:after]), self.denominators[first:after])
 
     def only(self, rows: Sequence[int]) -> "FigureCube":
-        """Return the cube of some rows, in order."""
+        """Return the cube of some rows, in ascending order."""
         if len(rows) == len(self):
             return self
         width = self.width
-        parts = [slice(row * width, (row + 1) * width) for row in rows]
-        numerators = list(chain.from_iterable(self.numerators[part] for part in parts))
-        denominators = list(chain.from_iterable(self.denominators[part] for part in parts))
+        left_out = sorted(set(range(len(self))).difference(rows))
+        bounds = [(after + 1) * width for after in (-1, *left_out)], [at * width for at in (*left_out, len(self))]
+        parts = [slice(first, after) for first, after in zip(*bounds, strict=True) if first < after]
+        numerators = list(chain.from_iterable([self.numerators[part] for part in parts]))
+        denominators = list(chain.from_iterable([self.denominators[part] for part in parts]))
         return FigureCube(numerators, denominators, self.columns, self.places)
 
     def with_headers(self, rows: Sequence[int]) -> "FigureCube":
@@ -167,7 +209,8 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
 
     def holds(self, row: int) -> bool:
         """Tell whether any figure of a row is not missing."""
-        return self.denominators[row * self.width : (row + 1) * self.width].count(None) < self.width
+        part = slice(row * self.width, (row + 1) * self.width)
+        return any(number is not None for number in self.numerators[part]) or UNAVAILABLE in self.denominators[part]
 
     def is_unavailable(self, row: int, column: int, place: int) -> bool:
         """Tell whether a figure is unavailable."""
@@ -189,25 +232,77 @@ def is_whole(figures: Sequence[Figure]) -> bool:
     return figures.is_whole if isinstance(figures, FigureColumn) else PRESENT.issuperset(map(type, figures))
 
 
-def evaluate(
-    formula: Formula, types: Mapping[str, FigureType], columns: Mapping[str, Sequence[Figure]], stop: Stop = never
-) -> Sequence[Figure]:
-    """Return the figures of a formula, one per row of its operands' columns, in the same order."""
-    made = in_columns(formula, columns) if all(types[name].additive for name in formula.names) else None
-    if made is not None:
-        stop()
-        return made
-    operands = [(name, columns[name], types[name].additive) for name in formula.names]
-    return [figure_at(formula, operands, at) for at in watched(range(len(operands[0][1])), stop)]
+SignedNames = Sequence[tuple[bool, str]]  # of what a sum adds, each with whether it is subtracted
 
 
-def in_columns(formula: Formula, columns: Mapping[str, Sequence[Figure]]) -> Sequence[Figure] | None:
-    """Return the figures of a sum of figure columns, or of the quotient of two sums; None for any other formula."""
-    if not isinstance(formula, Quotient):
-        return sum_of_columns(formula, columns)
-    over, under = sum_of_columns(formula.over, columns), sum_of_columns(formula.under, columns)
-    if over is None or under is None:
+@dataclass(frozen=True, eq=False)
+class ColumnFormula:
+    """A formula and the types of its operands, to be evaluated over columns of figures."""
+
+    formula: Formula
+    types: Mapping[str, FigureType]
+
+    def evaluate(self, columns: Mapping[str, Sequence[Figure]], stop: Stop = never) -> Sequence[Figure]:
+        """Return the figures, one per row of the operands' columns, in the same order."""
+        if self._sums is not None:
+            made = [added([(minus, columns[name]) for minus, name in terms]) for terms in self._sums]
+            if len(made) == 1 and made[0] is not None:
+                return made[0]
+            if len(made) > 1 and made[0] is not None and made[1] is not None:
+                return quotients(made[0], made[1])
+        formula, types = self.formula, self.types
+        operands = [(name, columns[name], types[name].additive) for name in formula.names]
+        return [figure_at(formula, operands, at) for at in watched(range(len(operands[0][1])), stop)]
+
+    @cached_property
+    def _sums(self) -> Sequence[SignedNames] | None:
+        """The sum of additive figures that the formula is, or the two that it divides; None if it is any other."""
+        if not all(self.types[name].additive for name in self.formula.names):
+            return None
+        parts = [self.formula.over, self.formula.under] if isinstance(self.formula, Quotient) else [self.formula]
+        found = [signed_names(part) for part in parts]
+        return None if None in found else [names for names in found if names]
+
+
+def signed_names(formula: Formula, *, subtracted: bool = False) -> SignedNames | None:
+    """Return the names that a formula adds and subtracts, None if it does anything else.
+
+    A missing figure counts as 0 beside another in every sum, so a sum of sums is the sum of all of their names.
+    """
+    if isinstance(formula, Operand):
+        return [(subtracted, formula.name)]
+    if not isinstance(formula, Sum):
         return None
+    found = [signed_names(term, subtracted=subtracted != minus) for minus, term in formula.terms]
+    return None if None in found else [pair for names in found for pair in names or ()]
+
+
+def added(terms: Sequence[tuple[bool, Sequence[Figure]]]) -> FigureColumn | None:
+    """Return the sum of figure columns, some of them subtracted; None if one is no figure column.
+
+    A missing figure counts as 0 beside one that is present.
+    """
+    known = []
+    unit, are_whole = 1, True
+    for minus, column in terms:
+        if not isinstance(column, FigureColumn):
+            return None
+        known.append((minus, column))
+        unit = column.denominator if unit == column.denominator else lcm(unit, column.denominator)
+        are_whole = are_whole and column.is_whole
+    total: Sequence[int | None] = [0 if are_whole else None] * len(known[0][1])
+    for minus, column in known:
+        numerators = column.over(unit)
+        if are_whole:
+            total = list(map(sub if minus else add, total, numerators))
+        else:
+            sign, pairs = -1 if minus else 1, list(zip(total, numerators, strict=True))
+            total = [so_far if number is None else (so_far or 0) + sign * number for so_far, number in watched(pairs)]
+    return FigureColumn(total, unit)
+
+
+def quotients(over: FigureColumn, under: FigureColumn) -> list[Figure]:
+    """Return the quotients of two columns; one is missing where a side is, and where the divisor is 0."""
     by_over, by_under = under.denominator, over.denominator
     pairs = list(zip(over.numerators, under.numerators, strict=True))
     return [
@@ -218,50 +313,6 @@ def in_columns(formula: Formula, columns: Mapping[str, Sequence[Figure]]) -> Seq
         else Exact(-dividend * by_over, -divisor * by_under)
         for dividend, divisor in watched(pairs)
     ]
-
-
-def sum_of_columns(formula: Formula, columns: Mapping[str, Sequence[Figure]]) -> FigureColumn | None:
-    """Return the figures of a formula that only adds and subtracts figure columns; None for any other."""
-    if isinstance(formula, Operand):
-        column = columns[formula.name]
-        return column if isinstance(column, FigureColumn) else None
-    if not isinstance(formula, Sum):
-        return None
-    return added([(subtracted, sum_of_columns(term, columns)) for subtracted, term in formula.terms])
-
-
-def added(terms: Sequence[tuple[bool, Sequence[Figure] | None]]) -> FigureColumn | None:
-    """Return the sum of figure columns, some of them subtracted; None if one is no figure column.
-
-    A missing figure counts as 0 beside one that is present.
-    """
-    known = [(subtracted, column) for subtracted, column in terms if isinstance(column, FigureColumn)]
-    if len(known) < len(terms):
-        return None
-    units = {column.denominator for _, column in known}
-    unit = lcm(*units) if len(units) > 1 else units.pop()
-    every = all(column.is_whole for _, column in known)
-    total: Sequence[int | None] = [0 if every else None] * len(known[0][1])
-    for subtracted, column in known:
-        numerators = column.over(unit)
-        if every:
-            total = list(map(sub if subtracted else add, total, numerators))
-        else:
-            sign, pairs = -1 if subtracted else 1, list(zip(total, numerators, strict=True))
-            total = [so_far if number is None else (so_far or 0) + sign * number for so_far, number in watched(pairs)]
-    return FigureColumn(total, unit)
-
-
-def difference(first: Sequence[Figure], second: Sequence[Figure]) -> FigureColumn | None:
-    """Return the difference of figures over denominators, none of which is missing; None for any others."""
-    if not (isinstance(first, FigureColumn) and isinstance(second, FigureColumn)):
-        return None
-    if not (first.is_whole and second.is_whole):
-        return None
-    unit = first.denominator
-    if unit != second.denominator:
-        return added([(False, first), (True, second)])
-    return FigureColumn(list(map(sub, first.numerators, second.numerators)), unit)
 
 
 def figure_at(formula: Formula, operands: Sequence[tuple[str, Sequence[Figure], bool]], at: int) -> Figure:

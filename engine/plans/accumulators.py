@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from engine.model import stopping
 from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
-from engine.model.evaluation import FigureColumn
+from engine.model.evaluation import FigureColumn, KeyedFigures
 from engine.model.exact import Exact
 from engine.model.fact_store import AggregateFunction
 from engine.model.formulas import Figure, Nothing
@@ -279,12 +279,15 @@ class SumMatrix:
         denominators = {known.base: known.denominator for known in found}
         return cls(denominators, list(zip(*(sums.amounts for sums in found.values()), strict=True)))
 
-    def figures(self, windows: WindowRuns) -> dict[Base, Sequence[Figure]]:
-        """Return the figures of each base in some windows, each of which is one run."""
-        rows = self.rows
-        by_window = [map(sub, rows[after], rows[first]) for ((first, after),) in windows.runs] if rows else ()
-        by_base = zip(self.denominators.items(), zip(*by_window, strict=True), strict=True)
-        return {base: FigureColumn(numerators, unit) for (base, unit), numerators in by_base}
+    def numerators(self, windows: WindowRuns) -> Iterator[Sequence[int | None]]:
+        """Return the sums of each base in some windows, each of which is one run; None where a run is empty."""
+        rows, none = self.rows, [None] * len(self.denominators)
+        if not rows:
+            return iter(())
+        by_window = [
+            map(sub, rows[after], rows[first]) if first < after else none for ((first, after),) in windows.runs
+        ]
+        return zip(*by_window, strict=True)
 
 
 class BatchAmounts(dict[Base, Amounts]):
@@ -294,18 +297,22 @@ class BatchAmounts(dict[Base, Amounts]):
         super().__init__(amounts)
         self._matrices: dict[tuple[Base, ...], SumMatrix] = {}
 
-    def figures(
-        self, bases: tuple[Base, ...], cells: Sequence[FigureCells], stop: Stop = never
-    ) -> dict[Base, Sequence[Figure]]:
-        """Return the figures of some bases in the same cells, in order. Sums without members are read together."""
-        found: dict[Base, Sequence[Figure]] = {}
+    def add_to(
+        self, found: KeyedFigures[Base], bases: tuple[Base, ...], cells: Sequence[FigureCells], stop: Stop = never
+    ) -> None:
+        """Add the figures of some bases in the same cells, in order. Sums without members are read together."""
+        read: Mapping[Base, int] = {}
         if len(cells) == 1 and len(cells[0].members) == 1:
             (members,), windows = cells[0].members, cells[0].windows
-            if windows.never_empty and not windows.is_divided and not any(members):
-                found = self._matrix(bases, members).figures(windows)
-        if len(found) == len(bases):
-            return found
-        return {base: found[base] if base in found else self[base].figures(cells, stop) for base in bases}
+            if windows.are_single and not windows.is_divided and not any(members):
+                matrix = self._matrix(bases, members)
+                read = matrix.denominators
+                found.numerators.update(zip(read, matrix.numerators(windows), strict=True))
+                found.denominators.update(read)
+        if len(read) < len(bases):
+            for base in bases:
+                if base not in read:
+                    found.add(base, self[base].figures(cells, stop))
 
     def _matrix(self, bases: tuple[Base, ...], members: Members) -> SumMatrix:
         known = self._matrices.get(bases)

@@ -1,7 +1,7 @@
 """Figures: a plan of everything that a report reads, the figures once it is read, and their variances."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -11,7 +11,7 @@ import polars as pl
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Base
-from engine.model.evaluation import evaluate
+from engine.model.evaluation import KeyedFigures
 from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Reference, Side
 from engine.model.stopping import Stop, never, watched
@@ -67,6 +67,8 @@ class PlanReads:
     columns: tuple[tuple[int, ...], ...]  # of each column, the positions of its sides
     domains: tuple[str, ...]
     shapes: tuple[DomainShapes, ...]
+    measured: Mapping[Row, Base]  # the rows that show an available base
+    computed: tuple[Row, ...]  # the other rows
 
     @classmethod
     def of(cls, plan: "FigurePlan") -> "PlanReads":
@@ -98,7 +100,16 @@ class PlanReads:
             found = batch_shapes(read, alike, across, len(axes), filters, reader, subtotals=plan.query.nests)
             shapes.append(DomainShapes(read, of_sides, alike, found))
         positions = tuple(tuple(map(sides.index, column)) for column in columns)
-        return cls(bases, tuple(balances.values()), axes, tuple(sides), positions, domains, tuple(shapes))
+        measured = {row: row.expression.base for row in plan.rows if isinstance(row.expression, MeasureExpression)}
+        measured = {row: base for row, base in measured.items() if base in bases}
+        computed = tuple(row for row in plan.rows if row not in measured)
+        of_columns = (axes, tuple(sides), positions)
+        return cls(bases, tuple(balances.values()), *of_columns, domains, tuple(shapes), measured, computed)
+
+    @cached_property
+    def shown(self) -> frozenset[Base]:
+        """The bases that rows show as they are."""
+        return frozenset(self.measured.values())
 
     @property
     def size(self) -> int:
@@ -249,12 +260,12 @@ class FigurePlan:
         rows in the range but none at the close.
         """
         column_reads = [self.distinct_reads[at] for at in read.sides]
-        whole = [window for column_read in column_reads for window in column_read.windows]
+        whole = [window for column_read in column_reads for window in watched(column_read.windows)]
         reads_before = bool(self.axes) or self.before_close
         return [
             whole
             if base.over_time.is_flow
-            else [window for column_read in column_reads for window in self.base_windows(base, column_read)]
+            else [window for column_read in column_reads for window in watched(self.base_windows(base, column_read))]
             + (whole if reads_before and base.over_time.closes else [])
             for base, *_ in read.by_time
         ]
@@ -320,29 +331,34 @@ class Figures:
         )
         return in_order(seen, self.plan.query, self.plan.axes)
 
-    def by_row(self, column_read: ColumnRead) -> Sequence[Sequence[Figure] | None]:
-        """Return the figures of each row of the plan in one column read, by place; None for a header."""
+    def by_row(self, column_read: ColumnRead) -> KeyedFigures[Row]:
+        """Return the figures of the rows of the plan in one column read, by place; a header has none."""
         known = self._by_row.get(column_read)
         if known is None:
-            measured = self._measured(column_read)
-            known = self._by_row[column_read] = [
-                None
-                if (expression := row.expression) is None
-                else measured[expression.base]
-                if isinstance(expression, MeasureExpression) and expression.base in measured
-                else self.of(expression, column_read)
-                for row in self.plan.rows
-            ]
+            known = self._by_row[column_read] = KeyedFigures()
+            reads, measured = self.plan.reads, self._measured(column_read)
+            computed = reads.computed
+            if measured.numerators.keys() >= reads.shown:
+                bases = reads.measured.values()
+                known.numerators.update(zip(reads.measured, map(measured.numerators.__getitem__, bases), strict=True))
+                known.denominators.update(
+                    zip(reads.measured, map(measured.denominators.__getitem__, bases), strict=True)
+                )
+            else:
+                computed = (*reads.measured, *computed)
+            for row in computed:
+                if row.expression is not None:
+                    known.add(row, self.of(row.expression, column_read))
         return known
 
     @cached_property
-    def _by_row(self) -> dict[ColumnRead, Sequence[Sequence[Figure] | None]]:
+    def _by_row(self) -> dict[ColumnRead, KeyedFigures[Row]]:
         return {}
 
     def of(self, expression: Expression, column_read: ColumnRead) -> Sequence[Figure]:
         """Return the figures of an expression in one column read, by place."""
         if isinstance(expression, MeasureExpression):
-            figures = self._measured(column_read).get(expression.base)
+            figures = self._measured(column_read).of(expression.base)
             return [Nothing.UNAVAILABLE] * len(self.places) if figures is None else figures
         computed = self._computed[column_read]
         if expression not in computed:
@@ -355,7 +371,7 @@ class Figures:
 
     def _compute(self, expression: FormulaExpression, column_read: ColumnRead) -> Sequence[Figure]:
         parts = {name: self.of(part, column_read) for name, part in expression.parts.items()}
-        figures = evaluate(expression.formula, expression.types, parts, self.plan.stop)
+        figures = expression.in_columns.evaluate(parts, self.plan.stop)
         why_not = self.plan.availability.why_not_by_member
         if why_not(expression):
             blank = {by for by in {place.broken_down for place in self.places} if why_not(expression, by)}
@@ -365,43 +381,30 @@ class Figures:
             ]
         return figures
 
-    def _measured(self, column_read: ColumnRead) -> Mapping[Base, Sequence[Figure]]:
+    def _measured(self, column_read: ColumnRead) -> KeyedFigures[Base]:
         """Return the figures of the available bases in one column read, by place."""
         known = self._known_measured.get(column_read)
         if known is None:
-            known = self._known_measured[column_read] = {}
+            known = self._known_measured[column_read] = KeyedFigures()
             for domain in self.plan.domains:
-                for bases, cells, amounts in self._amounts_in(domain, column_read):
-                    known |= amounts.figures(bases, cells, self.plan.stop)
+                for batch, amounts in self.amounts.get(column_read.domain_read(domain), ()):
+                    for bases in batch.shape.by_time.values():
+                        windows = self.plan.base_windows(bases[0], column_read)
+                        amounts.add_to(known, bases, self.cells(domain, windows, batch.splits), self.plan.stop)
                 if not self.plan.availability.carries_all(domain, column_read.windows):
-                    known |= self._carried(domain, column_read, known)
+                    self._blank_finer(known, domain, column_read)
         return known
 
     @cached_property
-    def _known_measured(self) -> dict[ColumnRead, dict[Base, Sequence[Figure]]]:
+    def _known_measured(self) -> dict[ColumnRead, KeyedFigures[Base]]:
         return {}
 
-    def _amounts_in(
-        self, domain: str, column_read: ColumnRead
-    ) -> Iterator[tuple[tuple[Base, ...], Sequence[FigureCells], BatchAmounts]]:
-        """Yield the bases of a domain that read the same days, with the cells of all places and their amounts."""
-        for batch, amounts in self.amounts.get(column_read.domain_read(domain), ()):
-            for bases in batch.shape.by_time.values():
-                yield bases, self.cells(domain, self.plan.base_windows(bases[0], column_read), batch.splits), amounts
-
-    def _carried(
-        self, domain: str, column_read: ColumnRead, figures: Mapping[Base, Sequence[Figure]]
-    ) -> dict[Base, Sequence[Figure]]:
-        """Return the figures of a domain, unavailable where its rows are coarser than a window."""
+    def _blank_finer(self, known: KeyedFigures[Base], domain: str, column_read: ColumnRead) -> None:
+        """Make the figures of a domain unavailable in windows that are finer than its rows."""
         carried = [self.plan.availability.carries(domain, window) for window in watched(column_read.windows)]
-        return {
-            base: [
-                figure if carried[place.time] else Nothing.UNAVAILABLE
-                for figure, place in zip(found, self.places, strict=True)
-            ]
-            for base, found in figures.items()
-            if base.domain == domain
-        }
+        for base in (base for base in self.plan.bases if base.domain == domain):
+            pairs = zip(known.of(base) or (), self.places, strict=True)
+            known.replace(base, [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in pairs])
 
     def cells(self, domain: str, windows: Sequence[DateWindow], splits: IntervalSplits) -> Sequence[FigureCells]:
         """Return the cells of all places over the windows of some bases."""

@@ -6,7 +6,6 @@ from itertools import permutations
 
 from engine.model.calendar.periods import Grain
 from engine.model.errors import quoted
-from engine.model.evaluation import is_whole
 from engine.model.exact import Exact
 from engine.model.formulas import Nothing
 from engine.model.notes import NAMED, Note
@@ -97,13 +96,13 @@ def is_partial(found: Coverage, other: Coverage, *, alike: bool) -> bool:
 
 def line_notes(figures: Figures, column_read: ColumnRead, others: Collection[ColumnRead]) -> Iterator[Note]:
     """Yield the note on lines that a scenario has no rows for, though it has rows of their domain, and another has."""
-    plan = figures.plan
+    plan, found = figures.plan, figures.by_row(column_read)
     lacking = []
-    for row, found in zip(plan.rows, figures.by_row(column_read), strict=True):
-        expression = row.expression
-        if found is None or is_whole(found) or not isinstance(expression, MeasureExpression):
+    for row in plan.rows:
+        numerators, expression = found.numerators.get(row), row.expression
+        if (numerators and numerators[-1] is not None) or not isinstance(expression, MeasureExpression):
             continue
-        if found[-1] is Nothing.MISSING:
+        if figures.of(expression, column_read)[-1] is Nothing.MISSING:
             is_there = any(isinstance(figures.of(expression, other)[-1], Exact) for other in others)
             if is_there and coverage_of(plan, column_read, expression.base.domain).held:
                 lacking.append(row.key)

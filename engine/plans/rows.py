@@ -19,6 +19,7 @@ from engine.model.catalogue import (
     Style,
 )
 from engine.model.errors import Unavailable
+from engine.model.evaluation import ColumnFormula
 from engine.model.exact import ONE, Exact
 from engine.model.formulas import FigureKind, FigureType, Formula, Operand, Product, Quotient, Sum
 from engine.model.members.trees import RaggedNodes
@@ -50,6 +51,11 @@ class FormulaExpression:
     type: FigureType
     name: str
     reference: str  # "" for a formula of a request, which no inspection knows
+
+    @cached_property
+    def in_columns(self) -> ColumnFormula:
+        """The formula with the types of the parts."""
+        return ColumnFormula(self.formula, self.types)
 
     @cached_property
     def types(self) -> Mapping[str, FigureType]:

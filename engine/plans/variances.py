@@ -1,15 +1,18 @@
 """Variances of a plan: two sides of a figure, where a missing one counts as 0, and their difference."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from operator import sub
 
-from engine.model.evaluation import difference
+from engine.model.catalogue import Base
+from engine.model.evaluation import KeyedFigures, added, is_whole
 from engine.model.exact import ZERO, Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Variance
 from engine.model.stopping import watched
 from engine.plans.figures import Figures
-from engine.plans.rows import Expression
+from engine.plans.rows import Expression, Row
 from engine.plans.windows import ColumnRead
 
 
@@ -19,15 +22,23 @@ class Variances:
 
     figures: Figures
 
-    def by_row(self, variance: Variance, a: ColumnRead, b: ColumnRead) -> Sequence[Sequence[Figure] | None]:
-        """Return the variances of each row of the plan between two column reads, by place; None for a header."""
-        rows, of_a, of_b = self.figures.plan.rows, self.figures.by_row(a), self.figures.by_row(b)
-        return [
-            None
-            if first is None or second is None or row.expression is None
-            else self._between(variance, row.expression, (a, b), first, second)
-            for row, first, second in zip(rows, of_a, of_b, strict=True)
-        ]
+    def by_row(self, variance: Variance, a: ColumnRead, b: ColumnRead) -> KeyedFigures[Row]:
+        """Return the variances of the rows of the plan between two column reads, by place; a header has none."""
+        of_a, of_b, found = self.figures.by_row(a), self.figures.by_row(b), KeyedFigures[Row]()
+        if not variance.relative:
+            units, none = of_b.denominators, (None,) * len(self.figures.places)
+            alike = {row: unit for row, unit in of_a.denominators.items() if units.get(row) == unit}
+            pairs = [(row, of_a.numerators[row], of_b.numerators[row]) for row in alike]
+            found.numerators = {
+                row: first if None in first else tuple(map(sub, first, second))
+                for row, first, second in pairs
+                if (None not in first and None not in second) or first == second == none
+            }
+            found.denominators = {row: alike[row] for row in found.numerators}
+        for row in self.figures.plan.rows:
+            if row.expression is not None and row not in found.numerators:
+                found.add(row, self.of(variance, row.expression, a, b))
+        return found
 
     def of(self, variance: Variance, expression: Expression, a: ColumnRead, b: ColumnRead) -> Sequence[Figure]:
         """Return the variance of an expression between two column reads, one figure for each place.
@@ -36,25 +47,17 @@ class Variances:
         and the window is closed and loaded to its end. Otherwise the variance is missing.
         """
         figures = self.figures
-        return self._between(variance, expression, (a, b), figures.of(expression, a), figures.of(expression, b))
-
-    def _between(
-        self,
-        variance: Variance,
-        expression: Expression,
-        column_reads: tuple[ColumnRead, ColumnRead],
-        of_a: Sequence[Figure],
-        of_b: Sequence[Figure],
-    ) -> Sequence[Figure]:
-        differences = None if variance.relative else difference(of_a, of_b)
-        if differences is not None:
-            return differences
-        pairs = zip(of_a, of_b, self.figures.places, strict=True)
+        of_a, of_b = figures.of(expression, a), figures.of(expression, b)
+        if not variance.relative and is_whole(of_a) and is_whole(of_b):
+            differences = added([(False, of_a), (True, of_b)])
+            if differences is not None:
+                return differences
+        pairs = zip(of_a, of_b, figures.places, strict=True)
         return [
             variance.of_exact(first, second)
             if isinstance(first, Exact) and isinstance(second, Exact)
-            else variance.of(*self.sides(expression, column_reads, (first, second), place.time))
-            for first, second, place in watched(pairs, self.figures.plan.stop)
+            else variance.of(*self.sides(expression, (a, b), (first, second), place.time))
+            for first, second, place in watched(pairs, figures.plan.stop)
         ]
 
     def sides(
@@ -71,12 +74,19 @@ class Variances:
 
     def counts_as_zero(self, expression: Expression, column_read: ColumnRead, time: int) -> bool:
         """Tell whether a missing figure means 0: its window holds other rows, is closed and loaded to its end."""
-        window = column_read.windows[time]
-        window_resolver = self.figures.plan.window_resolver
-        for base in expression.bases:
-            domain_read = column_read.domain_read(base.domain)
-            if not window_resolver.holds(domain_read, base, window):
-                return False
-            if not window_resolver.is_complete(domain_read, base, window, self.figures.plan.query.asked.grain):
-                return False
-        return True
+        return all(self._is_zero(base, column_read, time) for base in expression.bases)
+
+    def _is_zero(self, base: Base, column_read: ColumnRead, time: int) -> bool:
+        key = (base.domain, base.over_time, base.stock_group, column_read, time)
+        known = self._zeros.get(key)
+        if known is None:
+            window_resolver, grain = self.figures.plan.window_resolver, self.figures.plan.query.asked.grain
+            domain_read, window = column_read.domain_read(base.domain), column_read.windows[time]
+            holds = window_resolver.holds(domain_read, base, window)
+            known = self._zeros[key] = holds and window_resolver.is_complete(domain_read, base, window, grain)
+        return known
+
+    @cached_property
+    def _zeros(self) -> dict[Hashable, bool]:
+        """Whether a missing figure means 0, by what decides on it: a domain, a time rule and a window."""
+        return {}

@@ -52,7 +52,7 @@ def figure_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) ->
     if ranking is not None and len(figures.places) > 1:
         return ranked(plan, figures, by_row, ranking)
     places = places_of(plan, figures)
-    return FigureTable.of(places, by_row, [(figures, at) for at in watched(range(len(places)))])
+    return FigureTable(places, by_row, [(figures, at) for at in watched(range(len(places)))])
 
 
 def places_of(plan: FigurePlan, figures: Figures) -> tuple[MemberTuple, ...]:
@@ -68,16 +68,15 @@ def places_of(plan: FigurePlan, figures: Figures) -> tuple[MemberTuple, ...]:
     return plan.reader.memo(key, make, len)
 
 
-def figures_by_row(plan: FigurePlan, figures: Figures, variances: Variances) -> list[list[Sequence[Figure]]]:
+def figures_by_row(plan: FigurePlan, figures: Figures, variances: Variances) -> FigureCube:
     """Return the figures of each row and column of a plan, by place."""
-    none = [Nothing.MISSING] * len(figures.places)
     columns = [
         variances.by_row(column.reference, *readings)
         if isinstance(column.reference, Variance)
         else figures.by_row(readings[0])
         for column, readings in zip(plan.query.columns, plan.columns, strict=True)
     ]
-    return [[none if found is None else found for found in row] for row in zip(*columns, strict=True)]
+    return FigureCube.of_columns(plan.rows, columns, len(figures.places))
 
 
 class LabelledMembers(dict[tuple[str, str], ReportMember]):

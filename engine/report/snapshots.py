@@ -241,7 +241,9 @@ def fractions_of(columns: Sequence[pa.Array | pa.ChunkedArray]) -> list[Fraction
 def report_columns(report: Report) -> list[Fractions]:
     """Return the figures of a report as one column, in the order of its tidy frame."""
     shown = report.figures.only([at for at, line in enumerate(report.lines) if line.type is not None])
-    return [(shown.numerators, shown.denominators)]
+    pairs = zip(shown.numerators, shown.denominators, strict=True) if None in shown.numerators else ()
+    denominators = [None if number is None and unit else unit for number, unit in watched(pairs)]
+    return [(shown.numerators, denominators or shown.denominators)]
 
 
 def report_of(values: Values, _frame: pl.DataFrame, columns: Sequence[Fractions]) -> Report:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.evaluation import FigureColumn, FigureCube, evaluate
+from engine.model.evaluation import ColumnFormula, FigureColumn, FigureCube
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, FigureKind, FigureType, Nothing, parse
 
@@ -56,21 +56,26 @@ def test_a_formula_of_columns_is_that_of_fractions(
         for name, known, unit in zip(NAMES, drawn, units, strict=False)
     }
     rows = [dict(zip(NAMES, row, strict=True)) for row in zip(*values.values(), strict=True)]
-    found = evaluate(parse(text), dict.fromkeys(NAMES, ADDITIVE), columns)
+    found = ColumnFormula(parse(text), dict.fromkeys(NAMES, ADDITIVE)).evaluate(columns)
     assert list(map(fraction, found)) == list(map(EXPECTED[text], rows))
-    one_by_one = evaluate(parse(text), dict.fromkeys(NAMES, ADDITIVE), {name: [*columns[name]] for name in NAMES})
+    one_by_one = ColumnFormula(parse(text), dict.fromkeys(NAMES, ADDITIVE)).evaluate(
+        {name: [*columns[name]] for name in NAMES}
+    )
     assert list(map(fraction, one_by_one)) == list(map(EXPECTED[text], rows))
     assert all(figure.denominator > 0 for figure in found if isinstance(figure, Exact))
 
 
 def test_a_missing_ratio_counts_as_nothing_in_no_column() -> None:
     columns = {"a": FigureColumn([1, None], 2), "b": FigureColumn([1, 1], 2)}
-    assert list(evaluate(parse("a + b"), {"a": RATIO, "b": RATIO}, columns)) == [Exact(1), Nothing.MISSING]
+    assert list(ColumnFormula(parse("a + b"), {"a": RATIO, "b": RATIO}).evaluate(columns)) == [
+        Exact(1),
+        Nothing.MISSING,
+    ]
 
 
 def test_what_is_unavailable_stays_so_beside_a_column() -> None:
     columns: dict[str, Sequence[Figure]] = {"a": FigureColumn([1, 2], 1), "b": [Nothing.UNAVAILABLE, Exact(1)]}
-    found = evaluate(parse("a + b"), dict.fromkeys("ab", ADDITIVE), columns)
+    found = ColumnFormula(parse("a + b"), dict.fromkeys("ab", ADDITIVE)).evaluate(columns)
     assert list(found) == [Nothing.UNAVAILABLE, Exact(3)]
     assert columns["a"][0] == Exact(1)
     assert columns["a"][-1:] == [Exact(2)]
