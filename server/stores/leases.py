@@ -9,6 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
 from hashlib import sha1, sha256
 from secrets import token_hex
 from typing import Any, cast
@@ -60,6 +61,15 @@ end
 SCRIPTS = (TAKE, RENEW, GIVE_BACK)
 
 
+def packed(*command: str | int) -> bytes:
+    """Return a command as the store reads it."""
+    made: bytes = hiredis.pack_command(command)  # type: ignore[arg-type]  # typed for one part alone
+    return made
+
+
+Waiting = asyncio.Future[Any] | Callable[[Any], None]  # what takes a reply
+
+
 class StoreConnection(asyncio.Protocol):
     """One connection to the cache store: commands are answered in their order.
 
@@ -68,7 +78,7 @@ class StoreConnection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._reader = hiredis.Reader()
-        self._waiting: deque[asyncio.Future[Any]] = deque()
+        self._waiting: deque[Waiting] = deque()
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
 
@@ -86,9 +96,11 @@ class StoreConnection(asyncio.Protocol):
         self._reader.feed(data)
         try:
             while (reply := self._reader.gets()) is not False:
-                answered = self._waiting.popleft()
-                if not answered.done():  # else nobody waits for it any more
-                    answered.set_result(reply)
+                waiting = self._waiting.popleft()
+                if not isinstance(waiting, asyncio.Future):
+                    waiting(reply)
+                elif not waiting.done():  # else nobody waits for it any more
+                    waiting.set_result(reply)
         except (hiredis.ProtocolError, IndexError):
             self.end(ConnectionError("its replies cannot be read"))
 
@@ -103,7 +115,7 @@ class StoreConnection(asyncio.Protocol):
         self._transport = None
         while self._waiting:
             waiting = self._waiting.popleft()
-            if not waiting.done():
+            if isinstance(waiting, asyncio.Future) and not waiting.done():
                 waiting.set_exception(fault)
 
     async def ask(self, command: bytes, until: float) -> Any:  # noqa: ANN401 - a reply
@@ -121,6 +133,16 @@ class StoreConnection(asyncio.Protocol):
             return await answered
         finally:
             late.cancel()
+
+    def post(self, command: bytes, answered: Callable[[Any], None]) -> None:
+        """Send a command that nobody waits for; `answered` is called with its reply, if there is one.
+
+        Raises ConnectionError.
+        """
+        if self._transport is None:
+            raise ConnectionError("it closed the connection")
+        self._waiting.append(answered)
+        self._transport.write(command)
 
 
 class CacheLeases:
@@ -148,6 +170,21 @@ class CacheLeases:
         """Release leases. No-op for expired leases."""
         await self._run(GIVE_BACK, *leases)
 
+    def post_back(self, lease: str, failed: Callable[[], None]) -> bool:
+        """Release a lease before the next command, and do not wait for it; tell whether the store was asked.
+
+        `failed` is called if the store then says that it did not release it.
+        """
+        if self._connection is None or not self._connection.is_open:
+            return False
+
+        def answered(reply: object) -> None:
+            if isinstance(reply, hiredis.ReplyError):
+                failed()
+
+        self._connection.post(packed(*self._command(GIVE_BACK, lease)), answered)
+        return True
+
     async def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:
@@ -155,27 +192,31 @@ class CacheLeases:
 
     async def _run(self, script: str, *arguments: str | int) -> Any:  # noqa: ANN401 - a reply
         """Run a script and return its reply; raises StoreDown if the store fails or takes too long."""
-        sent = (1, ALL, OF, self._milliseconds, *arguments)
+        command = self._command(script, *arguments)
         try:
-            reply = await self._ask("EVALSHA", self._digests[script], *sent)
+            reply = await self._ask(*command)
             if isinstance(reply, hiredis.ReplyError) and str(reply).startswith("NOSCRIPT"):
-                reply = await self._ask("EVAL", script, *sent)
+                reply = await self._ask("EVAL", script, *command[2:])
         except (OSError, TimeoutError) as fault:
             raise StoreDown(f"the cache store does not count calls ({type(fault).__name__})") from None
         if isinstance(reply, hiredis.ReplyError):
             raise StoreDown(f"the cache store does not count calls ({reply})")
         return reply
 
+    def _command(self, script: str, *arguments: str | int) -> tuple[str | int, ...]:
+        """Return the command that runs a script which the store knows."""
+        return "EVALSHA", self._digests[script], 1, ALL, OF, self._milliseconds, *arguments
+
     async def _ask(self, *command: str | int) -> Any:  # noqa: ANN401 - a reply
         """Send a command and return its reply, on a new connection where the last one was closed."""
-        packed = hiredis.pack_command(command)  # type: ignore[arg-type]  # typed for one part alone
+        sent = packed(*command)
         until = asyncio.get_running_loop().time() + LIMIT
         if self._connection is not None and self._connection.is_open:
             with suppress(ConnectionError):
-                return await self._connection.ask(packed, until)
+                return await self._connection.ask(sent, until)
         async with asyncio.timeout_at(until):
             connection = await self._connected()
-        return await connection.ask(packed, until)
+        return await connection.ask(sent, until)
 
     async def _connected(self) -> StoreConnection:
         async with self._connecting:
@@ -186,6 +227,8 @@ class CacheLeases:
                 else:
                     made = await loop.create_connection(StoreConnection, self._place["host"], self._place["port"])
                 self._connection = made[1]
+                for script in SCRIPTS:  # before any of them runs, so that one which nobody waits for is known
+                    self._connection.post(packed("SCRIPT", "LOAD", script), lambda _: None)
             return self._connection
 
 
@@ -229,13 +272,11 @@ class SharedLeases:
         return lease
 
     async def give_back(self, lease: str) -> None:
-        """Release a lease. No-op if it has expired."""
+        """Release a lease; the store knows it before it counts the next one of this process."""
         await self._share.give_back(lease)
-        if lease in self._uncounted:  # do not wait twice for a store that does not answer
-            self._uncounted.remove(lease)
+        self._uncounted.discard(lease)
+        if not self._store.post_back(lease, partial(self._return_soon, lease)):
             self._return_soon(lease)
-        else:
-            await self._return([lease])
 
     async def keep(self) -> None:
         """Renew leases and test a store that is down, until cancelled; then release every lease."""

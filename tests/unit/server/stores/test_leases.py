@@ -296,6 +296,18 @@ def test_a_store_that_is_full_counts_on(server: CacheServer) -> None:
     asyncio.run(scene())
 
 
+def test_a_place_is_given_back_to_a_store_that_lost_the_scripts(server: CacheServer) -> None:
+    async def scene() -> None:
+        async with shared(server, (2, 2)) as leases:
+            lease = await leases.take("ann")
+            with redis.Redis(port=server.port) as client:
+                client.script_flush()
+                await leases.give_back(lease)
+                await until(lambda: client.zcard(ALL) == 0)  # an ended lease stays until another is taken
+
+    asyncio.run(asyncio.wait_for(scene(), DEADLINE))
+
+
 def test_a_store_that_refuses_is_told(server: CacheServer) -> None:
     server.stop()
     server.start("--requirepass", "hunter2")
