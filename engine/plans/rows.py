@@ -207,29 +207,40 @@ def multiplied(factor: Exact | None, by: Exact | None) -> Exact | None:
 
 
 def metric_row(metric: Metric, reader: Reader, *, key: str, label: str, style: Style = Style.PLAIN) -> Row:
-    """Return the row of a metric."""
-    return Row(
-        key=key,
-        label=label,
-        kind="metric",
-        style=style,
-        favourable=metric.favourable,
-        format=metric.format,
-        expression=metric_expression(metric, reader),
-    )
+    """Return the row of a metric, memoised by the books."""
+
+    def make() -> Row:
+        return Row(
+            key=key,
+            label=label,
+            kind="metric",
+            style=style,
+            favourable=metric.favourable,
+            format=metric.format,
+            expression=metric_expression(metric, reader),
+        )
+
+    return reader.memo_as_seen(("metric row", metric.key, key, label, style), make)
 
 
 def formula_row(asked: AdHocFormula, reader: Reader) -> Row:
-    """Return the row of a formula that a request brings. An inspection knows its operands only."""
-    parts = {name: metric_expression(reader.catalogue.metrics[name], reader) for name in asked.formula.names}
-    is_money = asked.type.kind in (FigureKind.MONEY, FigureKind.PRICE)
-    return Row(
-        key=asked.alias,
-        label=asked.alias,
-        kind="formula",
-        format=Format.CURRENCY if is_money else Format.NUMBER,
-        expression=FormulaExpression(asked.formula, parts, asked.type, asked.alias, reference=""),
-    )
+    """Return the row of a formula that a request brings, memoised by the books.
+
+    An inspection knows its operands only.
+    """
+
+    def make() -> Row:
+        parts = {name: metric_expression(reader.catalogue.metrics[name], reader) for name in asked.formula.names}
+        is_money = asked.type.kind in (FigureKind.MONEY, FigureKind.PRICE)
+        return Row(
+            key=asked.alias,
+            label=asked.alias,
+            kind="formula",
+            format=Format.CURRENCY if is_money else Format.NUMBER,
+            expression=FormulaExpression(asked.formula, parts, asked.type, asked.alias, reference=""),
+        )
+
+    return reader.memo_as_seen(("formula row", asked), make)
 
 
 def rollup_rows(line: RollupLine, statement: str, reader: Reader) -> Iterator[Row]:

@@ -8,9 +8,11 @@ from engine.books.books import Shelf
 from engine.books.reader import Reader
 from engine.door import EVERYONE
 from engine.instance.read import read_instance
+from engine.model.profiles import Grant, Profile
 from engine.model.requests import ColumnRequest, MetricRequest, RowsRequest
+from engine.model.scope import Cut
 from engine.plans.currency_notes import currency_reads
-from engine.plans.figures import plan_metrics
+from engine.plans.figures import PlanReads, plan_metrics
 from engine.plans.row_plan import plan_rows
 from engine.queries.reports import metric_query
 from engine.queries.rows import row_query
@@ -104,3 +106,28 @@ def test_rows_are_planned_without_reading(store: WatchedStore, metric: str | Non
     assert metric is None or [batch.reads for batch in plan.batches]
     store.tell = lambda _: None
     assert inspect(query, store.reader).rows
+
+
+def test_what_a_plan_reads_is_found_once_whatever_the_days_and_apart_for_who_sees_other_rows(
+    store: WatchedStore,
+) -> None:
+    part = Grant(dimensions=(Cut("centre", ("north",)),))
+    north = Reader(store.reader._books, [Profile(key="north", grants=(("*", part),))])
+
+    def reads(month: str, reader: Reader, *dimensions: str) -> PlanReads:
+        asked = MetricRequest(
+            metrics=METRICS[:2],
+            formulas={"share": "revenue / largest"},
+            scenarios=(ColumnRequest(scenario="actual", alias="A"),),
+            period_start=month,
+            period_end=month,
+            dimensions=dimensions,
+            filters={},
+        )
+        return plan_metrics(metric_query(asked, reader), reader).figures.reads
+
+    first = reads("2024-01", store.reader)
+    assert reads("2024-02", store.reader) is first
+    assert reads("2024-01", store.reader, "account") is not first
+    assert reads("2024-01", north) is not first
+    assert reads("2024-01", north) is reads("2024-02", north)
