@@ -83,7 +83,7 @@ class Inspection:
         return pl.DataFrame(
             {
                 column.name: [
-                    float(value.decimal()) if isinstance(value, Exact) else value for value in watched(values)
+                    float(value.as_json()) if isinstance(value, Exact) else value for value in watched(values)
                 ]
                 for column, values in zip(self.columns, columns, strict=True)
             },
