@@ -174,10 +174,11 @@ def summed_balances(plan: FigurePlan) -> Sequence[SummedBalance]:
     return reader.memo_as_seen(key, lambda: list(summed_within(plan.bases, filters, reader)), size)
 
 
-def summed_within(bases: Sequence[Base], filters: Sequence[Filter], reader: Reader) -> Iterator[SummedBalance]:
+def summed_within(bases: tuple[Base, ...], filters: Sequence[Filter], reader: Reader) -> Iterator[SummedBalance]:
     """Yield what some bases add up of balances inside some filters."""
     cells = [Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in filters]
-    for known in watched(list(find_summed_balances(bases, reader))):
+    key = ("summed balances", bases)
+    for known in watched(reader.memo_as_seen(key, lambda: list(find_summed_balances(bases, reader)), len(bases))):
         within = reduce(and_, cells, known.cell)
         if not within.is_nothing:
             yield replace(known, cell=within)
