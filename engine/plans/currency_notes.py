@@ -61,11 +61,9 @@ def currency_reads(plan: FigurePlan) -> tuple[CurrencyRead, ...]:
         return frozenset(base for base in reads.bases if base.measure.currency or unit_leaf(base, reader))
 
     named = reader.memo_as_seen(("names currencies", reads), find_named, len)
-    return (
-        tuple(currency_read(plan, batch) for batch in plan.batches if not named.isdisjoint(batch.bases))
-        if named
-        else ()
-    )
+    if not named:
+        return ()
+    return tuple(currency_read(plan, batch) for batch in plan.batches if not named.isdisjoint(batch.bases))
 
 
 def unit_leaf(base: Base, reader: Reader) -> str | None:

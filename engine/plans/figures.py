@@ -403,8 +403,9 @@ class Figures:
         """Make the figures of a domain unavailable in windows that are finer than its rows."""
         carried = [self.plan.availability.carries(domain, window) for window in watched(column_read.windows)]
         for base in (base for base in self.plan.bases if base.domain == domain):
-            pairs = zip(known.of(base) or (), self.places, strict=True)
-            known.replace(base, [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in pairs])
+            if (found := known.of(base)) is not None:
+                pairs = zip(found, self.places, strict=True)
+                known.replace(base, [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in pairs])
 
     def cells(self, domain: str, windows: Sequence[DateWindow], splits: IntervalSplits) -> Sequence[FigureCells]:
         """Return the cells of all places over the windows of some bases."""

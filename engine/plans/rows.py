@@ -26,6 +26,8 @@ from engine.model.members.trees import RaggedNodes
 from engine.model.scope import OWN
 from engine.queries.values import AdHocFormula
 
+KEPT_FORMULA = 64  # the size of the memo of a request's formula, in members: each member of a memo is some bytes
+
 
 @dataclass(frozen=True, eq=False)
 class MeasureExpression:
@@ -240,7 +242,7 @@ def formula_row(asked: AdHocFormula, reader: Reader) -> Row:
             expression=FormulaExpression(asked.formula, parts, asked.type, asked.alias, reference=""),
         )
 
-    return reader.memo_as_seen(("formula row", asked), make)
+    return reader.memo_as_seen(("formula row", asked), make, KEPT_FORMULA)
 
 
 def rollup_rows(line: RollupLine, statement: str, reader: Reader) -> Iterator[Row]:
