@@ -17,10 +17,10 @@ from engine.model.scenarios import Reference, Side
 from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import Amounts, BatchAmounts, FigureCells, figure_cells
 from engine.plans.availability import Availability
-from engine.plans.base_groups import size_of_groups
-from engine.plans.measure import Batch, BatchShape, batch_of, batch_shapes
+from engine.plans.measure import Batch, batch_of
 from engine.plans.places import Coordinates, in_order, places
-from engine.plans.presence import Presences, SeenDays, WindowResolver, ask_presence, compared_with, days_of
+from engine.plans.plan_reads import DomainShapes, PlanReads
+from engine.plans.presence import Presences, SeenDays, WindowResolver, ask_presence, days_of
 from engine.plans.rows import (
     Expression,
     FormulaExpression,
@@ -30,7 +30,7 @@ from engine.plans.rows import (
     metric_row,
     statement_rows,
 )
-from engine.plans.weights import Axis, Members, axis_of
+from engine.plans.weights import Axis, Members
 from engine.plans.windows import (
     MOST_KEPT,
     ColumnRead,
@@ -38,94 +38,11 @@ from engine.plans.windows import (
     DomainRead,
     IntervalSplits,
     PeriodWindows,
-    domain_read_of,
     last_column,
     windows_of,
 )
 from engine.queries.times import time_columns
 from engine.queries.values import MetricQuery, Query, Ranking, StatementQuery, TimeColumn
-
-
-@dataclass(frozen=True, eq=False)
-class DomainShapes:
-    """What a plan reads of one domain read: for which of its sides, and in which batches."""
-
-    domain_read: DomainRead
-    sides: Sequence[int]  # the positions of the sides
-    by_time: Sequence[tuple[Base, ...]]  # its bases, those that read the same windows together
-    shapes: Sequence[BatchShape]
-
-
-@dataclass(frozen=True, eq=False)
-class PlanReads:
-    """What the rows and columns of a plan read, whatever the days. The reports of a statement share it."""
-
-    bases: tuple[Base, ...]  # the available ones of all rows
-    balances: tuple[Base, ...]  # one closing and one opening balance of each stock group among them
-    axes: tuple[Axis, ...]  # of the breakdown, without time
-    sides: tuple[tuple[Side, frozenset[str]], ...]  # each with the compared scenarios that narrow its scope
-    columns: tuple[tuple[int, ...], ...]  # of each column, the positions of its sides
-    domains: tuple[str, ...]
-    shapes: tuple[DomainShapes, ...]
-    measured: Mapping[Row, Base]  # the rows that show an available base
-    computed: tuple[Row, ...]  # the other rows
-
-    @classmethod
-    def of(cls, plan: "FigurePlan") -> "PlanReads":
-        """Return what a plan reads of its columns."""
-        plan.stop()
-        reader, availability = plan.reader, plan.availability
-        every = (base for row in plan.rows if row.expression for base in row.expression.bases)
-        bases = tuple(base for base in dict.fromkeys(every) if availability.why_not_base(base) is None)
-        balances = {(base.domain, base.stock_group, base.over_time): base for base in bases if base.over_time.closes}
-        filters = availability.filters
-        axes = tuple(axis_of(at, key, reader, filters) for at, key in enumerate(availability.dimensions))
-        columns = [
-            [(side, shared_with(side, reference.sides, bases, reader)) for side in reference.sides]
-            for reference in plan.references
-        ]
-        sides = list(dict.fromkeys(side for column in columns for side in column))
-        domains = tuple(dict.fromkeys(base.domain for base in bases))
-        by_read: dict[DomainRead, list[int]] = defaultdict(list)
-        for at, (side, shared) in enumerate(sides):
-            for domain in domains:
-                by_read[domain_read_of(domain, side, shared, reader)].append(at)
-        shapes = []
-        for read, of_sides in by_read.items():
-            by_time: dict[Hashable, list[Base]] = defaultdict(list)
-            for base in (base for base in bases if base.domain == read.domain):
-                by_time[None if base.over_time.is_flow else (base.over_time, base.stock_group)].append(base)
-            alike = list(map(tuple, by_time.values()))
-            across = [axis for axis in axes if availability.across[read.domain][axis.place]]
-            found = batch_shapes(read, alike, across, len(axes), filters, reader, subtotals=plan.query.nests)
-            shapes.append(DomainShapes(read, of_sides, alike, found))
-        positions = tuple(tuple(map(sides.index, column)) for column in columns)
-        measured = {row: row.expression.base for row in plan.rows if isinstance(row.expression, MeasureExpression)}
-        measured = {row: base for row, base in measured.items() if base in bases}
-        computed = tuple(row for row in plan.rows if row not in measured)
-        of_columns = (axes, tuple(sides), positions)
-        return cls(bases, tuple(balances.values()), *of_columns, domains, tuple(shapes), measured, computed)
-
-    @cached_property
-    def shown(self) -> frozenset[Base]:
-        """The bases that rows show as they are."""
-        return frozenset(self.measured.values())
-
-    @property
-    def size(self) -> int:
-        """The size of the memo, in members."""
-        return len(self.bases) + sum(size_of_groups(shape.alike) for read in self.shapes for shape in read.shapes)
-
-
-def shared_with(side: Side, sides: Sequence[Side], bases: Sequence[Base], reader: Reader) -> frozenset[str]:
-    """Return the compared scenarios whose scope narrows that of a side; none if they do not narrow it."""
-    compared = compared_with(side, sides)
-    narrows = any(
-        reader.shared_cell([term.scenario.id, *compared], domain) != reader.cell(term.scenario.id, domain)
-        for domain in {base.domain for base in bases}
-        for term in side.terms
-    )
-    return compared if narrows else frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,10 +105,15 @@ class FigurePlan:
         return None if last is None else self.times[last]
 
     @cached_property
-    def reads(self) -> "PlanReads":
+    def reads(self) -> PlanReads:
         """What it reads, whatever the days; memoised by the books."""
+
+        def make() -> PlanReads:
+            self.stop()
+            return PlanReads.of(self.rows, self.references, self.availability, nests=self.query.nests)
+
         key = ("reads", self.rows, self.availability, self.references, self.query.nests)
-        return self.reader.memo_as_seen(key, lambda: PlanReads.of(self), lambda made: made.size)
+        return self.reader.memo_as_seen(key, make, lambda made: made.size)
 
     @property
     def bases(self) -> tuple[Base, ...]:
@@ -253,7 +175,7 @@ class FigurePlan:
             for shape in domain_shapes.shapes
         )
 
-    def _windows_in(self, read: "DomainShapes") -> list[list[DateWindow]]:
+    def _windows_in(self, read: DomainShapes) -> list[list[DateWindow]]:
         """Return the windows that the bases of a domain read need, those of one time rule together.
 
         In a breakdown by members, a closing balance also reads the days before its close. They show which members have

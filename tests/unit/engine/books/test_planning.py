@@ -12,7 +12,8 @@ from engine.model.profiles import Grant, Profile
 from engine.model.requests import ColumnRequest, MetricRequest, RowsRequest
 from engine.model.scope import Cut
 from engine.plans.currency_notes import currency_reads
-from engine.plans.figures import PlanReads, plan_metrics
+from engine.plans.figures import plan_metrics
+from engine.plans.plan_reads import PlanReads
 from engine.plans.row_plan import plan_rows
 from engine.queries.reports import metric_query
 from engine.queries.rows import row_query

@@ -1,0 +1,100 @@
+"""Plan reads: what the rows and columns of a plan read, whatever the days. The books keep them for later reports."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from engine.books.reader import Reader
+from engine.model.catalogue import Base
+from engine.model.scenarios import Reference, Side
+from engine.plans.availability import Availability
+from engine.plans.base_groups import size_of_groups
+from engine.plans.measure import BatchShape, batch_shapes
+from engine.plans.presence import compared_with
+from engine.plans.rows import MeasureExpression, Row
+from engine.plans.weights import Axis, axis_of
+from engine.plans.windows import DomainRead, domain_read_of
+
+
+@dataclass(frozen=True, eq=False)
+class DomainShapes:
+    """What a plan reads of one domain read: for which of its sides, and in which batches."""
+
+    domain_read: DomainRead
+    sides: Sequence[int]  # the positions of the sides
+    by_time: Sequence[tuple[Base, ...]]  # its bases, those that read the same windows together
+    shapes: Sequence[BatchShape]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanReads:
+    """What the rows and columns of a plan read, whatever the days. The reports of a statement share it."""
+
+    bases: tuple[Base, ...]  # the available ones of all rows
+    balances: tuple[Base, ...]  # one closing and one opening balance of each stock group among them
+    axes: tuple[Axis, ...]  # of the breakdown, without time
+    sides: tuple[tuple[Side, frozenset[str]], ...]  # each with the compared scenarios that narrow its scope
+    columns: tuple[tuple[int, ...], ...]  # of each column, the positions of its sides
+    domains: tuple[str, ...]
+    shapes: tuple[DomainShapes, ...]
+    measured: Mapping[Row, Base]  # the rows that show an available base
+    computed: tuple[Row, ...]  # the other rows
+
+    @classmethod
+    def of(
+        cls, rows: Sequence[Row], references: Sequence[Reference], availability: Availability, *, nests: bool
+    ) -> "PlanReads":
+        """Return what some rows read in the columns of some references, perhaps with sub-totals."""
+        reader = availability.reader
+        every = (base for row in rows if row.expression for base in row.expression.bases)
+        bases = tuple(base for base in dict.fromkeys(every) if availability.why_not_base(base) is None)
+        balances = {(base.domain, base.stock_group, base.over_time): base for base in bases if base.over_time.closes}
+        filters = availability.filters
+        axes = tuple(axis_of(at, key, reader, filters) for at, key in enumerate(availability.dimensions))
+        columns = [
+            [(side, shared_with(side, reference.sides, bases, reader)) for side in reference.sides]
+            for reference in references
+        ]
+        sides = list(dict.fromkeys(side for column in columns for side in column))
+        domains = tuple(dict.fromkeys(base.domain for base in bases))
+        by_read: dict[DomainRead, list[int]] = defaultdict(list)
+        for at, (side, shared) in enumerate(sides):
+            for domain in domains:
+                by_read[domain_read_of(domain, side, shared, reader)].append(at)
+        shapes = []
+        for read, of_sides in by_read.items():
+            by_time: dict[Hashable, list[Base]] = defaultdict(list)
+            for base in (base for base in bases if base.domain == read.domain):
+                by_time[None if base.over_time.is_flow else (base.over_time, base.stock_group)].append(base)
+            alike = list(map(tuple, by_time.values()))
+            across = [axis for axis in axes if availability.across[read.domain][axis.place]]
+            found = batch_shapes(read, alike, across, len(axes), filters, reader, subtotals=nests)
+            shapes.append(DomainShapes(read, of_sides, alike, found))
+        positions = tuple(tuple(map(sides.index, column)) for column in columns)
+        measured = {row: row.expression.base for row in rows if isinstance(row.expression, MeasureExpression)}
+        measured = {row: base for row, base in measured.items() if base in bases}
+        computed = tuple(row for row in rows if row not in measured)
+        of_columns = (axes, tuple(sides), positions)
+        return cls(bases, tuple(balances.values()), *of_columns, domains, tuple(shapes), measured, computed)
+
+    @cached_property
+    def shown(self) -> frozenset[Base]:
+        """The bases that rows show as they are."""
+        return frozenset(self.measured.values())
+
+    @property
+    def size(self) -> int:
+        """The size of the memo, in members."""
+        return len(self.bases) + sum(size_of_groups(shape.alike) for read in self.shapes for shape in read.shapes)
+
+
+def shared_with(side: Side, sides: Sequence[Side], bases: Sequence[Base], reader: Reader) -> frozenset[str]:
+    """Return the compared scenarios whose scope narrows that of a side; none if they do not narrow it."""
+    compared = compared_with(side, sides)
+    narrows = any(
+        reader.shared_cell([term.scenario.id, *compared], domain) != reader.cell(term.scenario.id, domain)
+        for domain in {base.domain for base in bases}
+        for term in side.terms
+    )
+    return compared if narrows else frozenset()
