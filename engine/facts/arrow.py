@@ -65,7 +65,6 @@ class Source:
 
     frame: pl.LazyFrame
     rows: pl.Expr
-    sorted_by: str  # the column that they are sorted by
 
 
 class ArrowFacts(MappedFacts):
@@ -114,7 +113,7 @@ class ArrowFacts(MappedFacts):
     def source(self, domain: str, part: Partition, rollup: Rollup | None, inside: RowFilter) -> Source:
         """Return what a filter keeps of a rollup of a partition, else of its rows."""
         frame = self.frame(domain, part, rollup.file if rollup else "")
-        return Source(inside.rows(frame), counted_facts(in_sums=rollup is not None), frame.columns[0])
+        return Source(inside.rows(frame), counted_facts(in_sums=rollup is not None))
 
     def summed_together(
         self,
@@ -186,8 +185,7 @@ class ArrowFacts(MappedFacts):
         if packed:
             summed = frame.with_columns(packed.packed).group_by(PACKED).agg(counted).with_columns(packed.unpacked)
         elif asked.keys:
-            in_runs = asked.keys == (source.sorted_by,)  # each group is a run of rows; in order, Polars only cuts them
-            summed = frame.group_by(asked.keys, maintain_order=in_runs).agg(counted)
+            summed = frame.group_by(asked.keys).agg(counted)
         else:
             summed = frame.select(counted).filter(pl.col(ROWS) > 0)
         return summed.select(*asked.keys, *columns_of(asked), ROWS, at_span(position))
