@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from engine.door import Door
+from engine.present.answers.reports import answer
 from engine.present.blocks import goodness
 from engine.report.layout import layout
 from engine.report.report import Report
 from tests.support.small import codes, figure, figures, small_books
 
+UNCUT = 10**9  # tokens
 BOTH = {"A": "actual", "B": "budget", "V": "var(actual,budget)", "%": "var_pct(actual,budget)"}
 
 
@@ -177,6 +179,7 @@ def test_t33_zero_is_not_nothing(tmp_path: Path) -> None:
     books = ledger(tmp_path, "2021-01-05 actual P 10\n2021-02-05 actual P 0")
     report = books.metric("revenue", scenarios={"A": "actual"}, period=("2021-01", "2021-03"), dimensions=["period"])
     assert figures(report, "period") == {"2021-01": 10, "2021-02": 0, "2021-03": None, None: 10}
+    assert [row["values"] for row in answer(report, UNCUT)["rows"]] == [[10], [0], [None], [10]]
 
 
 def test_t47_subtotals_are_not_added_again(tmp_path: Path) -> None:
