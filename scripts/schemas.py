@@ -3,17 +3,38 @@
 import json
 from pathlib import Path
 
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import ModelSchema
+
 from engine.instance.read import FILES
-from engine.instance.validation import schema_of
+from server.wire.arguments import field_docs
 
 SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
+
+
+class DescribedSchema(GenerateJsonSchema):
+    """Describes each key by the docstring below its field, which no process that serves reads."""
+
+    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        """Return the schema of a mapping."""
+        made, model = super().model_schema(schema), schema["cls"]
+        docs = field_docs(model, BaseModel)
+        for name, field in model.model_fields.items():
+            if name in docs:
+                made["properties"][field.alias or name]["description"] = docs[name]
+        return made
 
 
 def schemas() -> dict[str, str]:
     """Return the schema of each kind of file as text, by file name: domains/*.yaml is domains.json."""
     return {
         f"{pattern.split('/')[0].removesuffix('.yaml')}.json": json.dumps(
-            {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema_of(model)}, indent=2
+            {
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                **model.model_json_schema(by_alias=True, schema_generator=DescribedSchema),
+            },
+            indent=2,
         )
         + "\n"
         for pattern, model in FILES.items()

@@ -75,11 +75,11 @@ def known_requests(kind: type[Request]) -> dict[str, type[Request]]:
     }
 
 
-def field_docs(request: type[Request]) -> dict[str, str]:
-    """Return the docstring under each field of a request, inherited fields included."""
+def field_docs(fields: type, base: type = Request) -> dict[str, str]:
+    """Return the docstring under each field of a class, those of the classes between it and its base included."""
     docs: dict[str, str] = {}
-    for kind in reversed(request.__mro__):
-        if not issubclass(kind, Request):
+    for kind in reversed(fields.__mro__):
+        if not issubclass(kind, base):
             continue
         body = ast.parse(dedent(inspect.getsource(kind))).body[0]
         statements = body.body if isinstance(body, ast.ClassDef) else []

@@ -58,7 +58,7 @@ GrainName = Annotated[str, OneOf(tuple(DAY if grain is Grain.DATE else grain.val
 class SchemaPart(BaseModel):
     """A mapping whose keys are all known."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 # The shape of a metric's over_members and over_time.

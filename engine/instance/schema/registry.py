@@ -55,7 +55,7 @@ class ScenarioPart(SchemaPart):
 class ScenariosFile(BaseModel):
     """scenarios.yaml: scenario id to scenario."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[ScenarioId, ScenarioPart] = Field(init=False)
 
     comparisons: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(default_factory=list)
@@ -121,7 +121,7 @@ class AssignPart(SchemaPart):
 class ProfilesFile(BaseModel):
     """profiles.yaml: profile name to profile."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[Key, ProfilePart] = Field(init=False)
 
     assign: list[AssignPart] = Field(default_factory=list)
