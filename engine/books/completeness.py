@@ -22,7 +22,7 @@ from engine.model.catalogue import (
     Statement,
 )
 from engine.model.errors import Refusal
-from engine.model.fact_store import ROWS, Aggregate, Question, Slice
+from engine.model.fact_store import ROWS, SPAN, Aggregate, Question, Slice
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.members.trees import HierarchyFault, RaggedNodes
 from engine.model.scope import EVERYTHING, UNASSIGNED, Cut
@@ -114,11 +114,11 @@ def undated_remarks(books: Books, domain: Domain) -> Iterator[str]:
 
 
 def sums_of(books: Books, domain: Domain, scenario: str, span: Span, keys: tuple[str, ...]) -> pl.DataFrame:
-    """Return the sums of the first amount of a domain in a span, as FactStore.sums does."""
-    aggregates = (Aggregate(domain.first_amount.key),)
-    asked = Slice(domain=domain.key, scenario=scenario, spans=(span,), keys=keys, aggregates=aggregates)
+    """Return the sums of the first amount of a domain in a span and its rows, a row for each key group."""
+    amount = Aggregate(domain.first_amount.key)
+    asked = Slice(domain=domain.key, scenario=scenario, spans=(span,), keys=keys, aggregates=(amount,))
     (frame,) = books.facts.collect([Question(asked, EVERYTHING)], lambda: None)
-    return frame
+    return frame.group_by(keys or SPAN).agg(pl.col(amount.measure, ROWS).sum())
 
 
 def in_digits(units: int, places: int) -> str:

@@ -222,7 +222,7 @@ class FactStore(Protocol):
         """
 
     def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
-        """Return one row per span and key group that has rows.
+        """Return one row per span, key group and part of the books that has rows; those of a key group add up.
 
         Columns: SPAN (UInt32), the codes of the keys, the aggregates in the order of the slice, ROWS (Int64).
         Aggregates are exact: Int64, or Int128 where the rows touched could sum past 63 bits. Row order is not fixed.

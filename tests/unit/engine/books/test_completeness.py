@@ -37,11 +37,17 @@ TREE = """
 OUTSIDE = "actual 1,000,007.00; budget -3.00 (9998, (unassigned), 9999)"
 
 
-def remarks(folder: Path, nodes: str = NODES, lines: str = "- {metric: profit}", paths: str = "refuse") -> list[str]:
+def remarks(
+    folder: Path,
+    nodes: str = NODES,
+    lines: str = "- {metric: profit}",
+    paths: str = "refuse",
+    facts: str = FACTS,
+) -> list[str]:
     """Return what completeness says of a small ledger with one tree and one statement."""
     instance = write_instance(
         folder / "small",
-        facts={"gl": FACTS},
+        facts={"gl": facts},
         domains={"gl": DOMAIN},
         dimensions=TREE.format(paths=paths),
         tables={"pnl": nodes},
@@ -59,6 +65,13 @@ def test_members_with_postings_that_no_tree_holds_are_told_with_their_amounts(tm
         f"statement pnl reaches 3 of 6 members of account with postings of gl; the others hold {OUTSIDE}; "
         "covers: {TREE: NODE} says which part it should reach"
     )
+
+
+def test_amounts_are_those_of_all_months_and_loads(tmp_path: Path) -> None:
+    later = "2021-03-05 actual 9998 1 -0.75\n    2021-03-05 actual - 1 1\n    2022-01-05 actual 9998 1 30"
+    of_tree, _ = remarks(tmp_path, facts=f"{FACTS.rstrip()}\n    {later}")
+    said = "actual 1,000,037.25; budget -3.00 (9998, (unassigned), 9999)"
+    assert of_tree == f"gl: no node of pnl holds 3 members of account with postings: {said}"
 
 
 def test_a_statement_that_says_what_it_covers_is_held_to_that(tmp_path: Path) -> None:
