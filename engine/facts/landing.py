@@ -36,13 +36,19 @@ class MemberNumbers:
 
     def number(self, column: pl.Series) -> pl.Series:
         """Return the numbers of a column of ids."""
+        if self._known.is_empty():
+            self._learn(column)
         numbers = self._look_up(column)
-        new = column.filter(numbers.is_null() & column.is_not_null()).unique(maintain_order=True)
-        if not new.is_empty():
-            ids = new.alias("id").to_frame().with_row_index("number", offset=self._known.height + 1)
-            self._known = self._known.vstack(ids.select("id", pl.col("number").cast(NUMBER)))
+        unknown = column.filter(numbers.is_null() & column.is_not_null())
+        if not unknown.is_empty():
+            self._learn(unknown)
             numbers = self._look_up(column)
         return numbers.fill_null(0)
+
+    def _learn(self, column: pl.Series) -> None:
+        ids = column.drop_nulls().unique(maintain_order=True).alias("id").to_frame()
+        numbered = ids.with_row_index("number", offset=self._known.height + 1)
+        self._known = self._known.vstack(numbered.select("id", pl.col("number").cast(NUMBER)))
 
     def _look_up(self, column: pl.Series) -> pl.Series:
         found = column.alias("id").to_frame().join(self._known, on="id", how="left", maintain_order="left")

@@ -48,7 +48,7 @@ from engine.model.feeds import LoadMode
 from engine.model.scope import UNASSIGNED
 from engine.model.warehouses import PartStore
 
-WRITERS = 2  # months that a stage sorts and writes at once
+WRITERS = 3  # months that a stage sorts and writes at once: one waits for its disk while two take the cores
 
 
 class BooksLocked(Exception):

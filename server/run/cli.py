@@ -35,8 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     given = sys.argv[1:] if arguments is None else arguments
     asked = parser(given).parse_args(given)
-    gc.freeze()  # collections pass over what is imported, which stays; the last one of the process, too
-    gc.enable()
+    if not gc.isenabled():  # in a process of its own
+        gc.freeze()  # collections pass over what is imported, which stays; the last one of the process, too
+        gc.enable()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that whatever is open is closed
     try:
         settings = read_settings()
