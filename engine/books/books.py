@@ -75,7 +75,11 @@ class Books:
     def members(self, key: str) -> MemberSet:
         """Return the members of a dimension. Raises Unavailable if its table was never loaded."""
         dimension = self.catalogue.dimensions[key]
-        return self.memo(("members", key), lambda: self._members(dimension), len(self.leaf(dimension.leaf).member_ids))
+
+        def size(_: MemberSet) -> int:
+            return len(self.leaf(dimension.leaf).member_ids)
+
+        return self.memo(("members", key), lambda: self._members(dimension), size)
 
     def leaf(self, key: str) -> LeafMembers:
         """Return the members of a leaf dimension."""

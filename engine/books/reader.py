@@ -68,6 +68,7 @@ class Reader:
         self._books = books
         self._store = books.facts
         self.profiles = tuple(profiles)
+        self._members: dict[str, MemberSet] = {}  # those that were read: a call names hundreds of their ids
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -185,7 +186,10 @@ class Reader:
 
     def members(self, dimension: str) -> MemberSet:
         """Return all members of a dimension, visible or not. `sees` tells which are visible."""
-        return self._books.members(dimension)
+        found = self._members.get(dimension)
+        if found is None:
+            found = self._members[dimension] = self._books.members(dimension)
+        return found
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
         """Return the memo of a key for this version: a value that no visibility changes. `size` is in members."""

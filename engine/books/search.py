@@ -96,7 +96,7 @@ def search(asked: SearchRequest, reader: Reader) -> SearchResult:
     best = matching(query, index, limits, asked.dimension, reader)
     records, nodes = limits.page(best, ("records", "hierarchy_nodes"), more)
     reports = report_index(reader)
-    named = matching_reports(query, reports, limits) if query and asked.dimension is None else Best((), ())
+    named = matching_reports(query, reader, limits) if query and asked.dimension is None else Best((), ())
     metrics, statements = limits.page(named, ("metrics", "statements"), more)
     return SearchResult(
         records=tuple(hit(row, rank, index, reader) for rank, row in records),
@@ -212,7 +212,8 @@ def best_rows(query: str, index: Index, visible: pl.Series, words: Callable[[], 
     best = Best.of(index.matches(query, visible) if query else index.listing(visible), index.first_node, *ends)
     if not query or best.records or best.nodes:
         return best
-    return Best.of(index.spellings(query, visible, words()), index.first_node, *ends)
+    spelled = index.spellings(query, visible, words())
+    return best if spelled is None else Best.of(spelled, index.first_node, *ends)
 
 
 @dataclass(frozen=True)
@@ -261,16 +262,21 @@ def make_report_index(reader: Reader) -> Index:
     return Index.of([metrics], [statements])
 
 
-def matching_reports(query: str, index: Index, limits: Limits) -> Best:
+def matching_reports(query: str, reader: Reader, limits: Limits) -> Best:
     """Return the best matches among metrics, then statements, as `matching` does."""
+    index = report_index(reader)
     visible = pl.Series([member != UNASSIGNED for member in index.ids], dtype=pl.Boolean)
-    return best_rows(query, index, visible, lambda: index.visible_words(visible), limits)
+
+    def words() -> pl.Series:
+        return reader.memo_as_seen("report words", lambda: index.visible_words(visible))
+
+    return best_rows(query, index, visible, words, limits)
 
 
 def metrics_named(query: str, reader: Reader) -> Sequence[str]:
     """Return the keys of the metrics that a search for a text finds, best first."""
     index, text = report_index(reader), folded(query)
-    best = matching_reports(text, index, Limits(MOST_HITS, MOST_HITS)) if text else Best((), ())
+    best = matching_reports(text, reader, Limits(MOST_HITS, MOST_HITS)) if text else Best((), ())
     return [index.ids[row] for _, row in best.records]
 
 

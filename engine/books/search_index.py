@@ -59,6 +59,8 @@ CLOSE = 700  # least likeness, of 1000
 COMPARED = 200  # most words to compare letter by letter
 LONGEST = 40  # most letters of a word to compare
 ENTRY, LIKENESS = "entry", "likeness"  # columns: an entry, and its likeness of 1000
+NO_WORDS = pl.Series("words", [], dtype=pl.UInt32)
+NOTHING_NEAR = pl.DataFrame(schema={ENTRY: pl.UInt32, LIKENESS: pl.UInt32})
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Lexicon:
     """The distinct words in alphabetical order with their entries, and the words of each letter pair."""
 
     words: pl.DataFrame  # word; marked: the word between two spaces; entry: its entries
-    pairs: pl.DataFrame  # pair, words: their positions
+    pairs: Mapping[str, pl.Series]  # positions of the words with each pair
 
     @classmethod
     def of(cls, texts: pl.Series) -> "Lexicon":
@@ -89,7 +91,7 @@ class Lexicon:
             .group_by(pair=pl.col("marked").str.slice(pl.col("at"), 2))
             .agg("words")
         )
-        return cls(words, pairs)
+        return cls(words, dict(zip(pairs["pair"], pairs["words"], strict=True)))
 
     def used_in(self, entries: pl.Series) -> pl.Series:
         """Return a Boolean per word: whether any selected entry has it. `entries` is a Boolean per entry."""
@@ -104,22 +106,30 @@ class Lexicon:
         6011 is not 6010.
         """
         if not any(map(str.isalpha, word)):
-            return pl.DataFrame(schema={ENTRY: pl.UInt32, LIKENESS: pl.UInt32})
+            return NOTHING_NEAR
         pairs = pairs_of(word)
         least = len(pairs) // 2
-        lists = self.pairs.filter(pl.col("pair").is_in(pairs)).sort(pl.col("words").list.len())
-        rarest = lists["words"].head(max(0, lists.height - least + 1)).explode(empty_as_null=False).unique()
+        lists = sorted((self.pairs[pair] for pair in pairs if pair in self.pairs), key=len)
+        rarest = pl.concat([NO_WORDS, *lists[: max(0, len(lists) - least + 1)]]).unique()
+        rarest = rarest.filter(among.gather(rarest))
+        if rarest.is_empty():
+            return NOTHING_NEAR
         shared = pl.sum_horizontal(pl.col("marked").str.contains(pair, literal=True) for pair in pairs)
         compared = (
-            self.words[rarest.filter(among.gather(rarest))]
+            self.words[rarest]
+            .lazy()
             .with_columns(shared=shared)
             .filter(pl.col("shared") >= least)
             .sort("shared", "word", descending=[True, False])
             .head(COMPARED)
+            .collect(engine="in-memory")
         )
-        alike = pl.Series(LIKENESS, likenesses(word, compared["word"]), dtype=pl.UInt32)
-        near = compared.select(ENTRY, alike).filter(pl.col(LIKENESS) >= CLOSE)
-        return near.explode(ENTRY).group_by(ENTRY).agg(pl.col(LIKENESS).max())
+        alike = likenesses(word, compared["word"])
+        if max(alike, default=0) < CLOSE:
+            return NOTHING_NEAR
+        near = compared.lazy().select(ENTRY, pl.lit(pl.Series(LIKENESS, alike, dtype=pl.UInt32)))
+        near = near.filter(pl.col(LIKENESS) >= CLOSE).explode(ENTRY).group_by(ENTRY).agg(pl.col(LIKENESS).max())
+        return near.collect(engine="in-memory")
 
 
 def pairs_of(word: str) -> list[str]:
@@ -150,7 +160,6 @@ ALIKE = 1000  # likeness of a word to itself
 MOST_WORDS = 8  # of a query, for close spelling
 ROW, RANK = "row", "rank"  # columns of the matches
 LISTED, EXACT, BEGINS, WORD_BEGINS, CONTAINS, SPELLED = range(6)  # ranks, best first; SPELLED and more: less alike
-NOTHING = pl.LazyFrame(schema={ROW: pl.UInt32, RANK: pl.UInt32})
 ROWS = 2**32  # more than any index has
 
 
@@ -212,7 +221,7 @@ class Index:
     def matches(self, query: str, visible: pl.Series) -> pl.LazyFrame:
         """Return the visible rows that contain every word of a folded query: columns ROW and RANK."""
         words = sorted(dict.fromkeys(query.split(" ")), key=len, reverse=True)
-        return seen(reduce(holding, words, self.entries).lazy().select(ROW, ranked(query, words)), visible)
+        return seen(reduce(holding, words, self.entries.lazy()).select(ROW, ranked(query, words)), visible)
 
     @cached_property
     def whole_texts(self) -> pl.DataFrame:
@@ -239,26 +248,33 @@ class Index:
         entries = pl.repeat(value=False, n=self.entries.height, eager=True)
         return self.lexicon.used_in(entries.scatter(self.entry_of.filter(visible).unique(), values=True))
 
-    def spellings(self, query: str, visible: pl.Series, visible_words: pl.Series) -> pl.LazyFrame:
-        """Return the visible rows that contain every word of a folded query or a close spelling of it.
+    def spellings(self, query: str, visible: pl.Series, visible_words: pl.Series) -> pl.LazyFrame | None:
+        """Return the visible rows that contain every word of a folded query or a close spelling of it, None if none do.
 
         Columns ROW and RANK; a closer spelling has a lower rank. Call it only if `matches` finds nothing.
         """
         words = [word for word in dict.fromkeys(query.split(" ")) if spaced(word)]
         if not 0 < len(words) <= MOST_WORDS:
-            return NOTHING
+            return None
         first, *others = sorted(words, key=len, reverse=True)
-        found = self.alike(first, self.entries.clear() if first == query else self.entries, visible_words)
+        near = self.lexicon.near(first, visible_words)
+        found = near if first == query else with_same(near, self.entries, first)
         for word in others:
-            each = self.alike(word, self.entries[found[ENTRY]], visible_words)
+            if found.is_empty():
+                break
+            each = with_same(self.lexicon.near(word, visible_words), self.entries[found[ENTRY]], word)
             found = found.join(each, on=ENTRY).select(ENTRY, pl.col(LIKENESS) + pl.col(f"{LIKENESS}_right"))
+        if found.is_empty():
+            return None
         rank = SPELLED + ALIKE - found[LIKENESS] // len(words)
         return seen(self.entries[found[ENTRY]].lazy().select(ROW, rank.alias(RANK)), visible)
 
-    def alike(self, word: str, among: pl.DataFrame, visible_words: pl.Series) -> pl.DataFrame:
-        """Return the entries that contain a word or a close spelling of it, with their likeness."""
-        same = holding(among, word).select(ENTRY, pl.lit(ALIKE, pl.UInt32).alias(LIKENESS))
-        return pl.concat([same, self.lexicon.near(word, visible_words)]).group_by(ENTRY).agg(pl.col(LIKENESS).max())
+
+def with_same(near: pl.DataFrame, entries: pl.DataFrame, word: str) -> pl.DataFrame:
+    """Return the entries near a word and those that contain it, with their likeness."""
+    same = holding(entries.lazy(), word).select(ENTRY, pl.lit(ALIKE, pl.UInt32).alias(LIKENESS))
+    found = same if near.is_empty() else pl.concat([same, near.lazy()]).group_by(ENTRY).agg(pl.col(LIKENESS).max())
+    return found.collect(engine="in-memory")
 
 
 def seen(found: pl.LazyFrame, visible: pl.Series) -> pl.LazyFrame:
@@ -266,7 +282,7 @@ def seen(found: pl.LazyFrame, visible: pl.Series) -> pl.LazyFrame:
     return found.explode(ROW).filter(pl.lit(visible).gather(pl.col(ROW)))
 
 
-def holding(entries: pl.DataFrame, word: str) -> pl.DataFrame:
+def holding(entries: pl.LazyFrame, word: str) -> pl.LazyFrame:
     """Return the entries that contain a word as written or with different punctuation."""
     written = pl.col("text").str.contains(word, literal=True)
     letters = spaced(word)

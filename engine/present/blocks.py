@@ -1,23 +1,24 @@
 """Render blocks: a report as the table, and inspected rows as the grid, that widgets draw."""
 
+from itertools import islice
 from typing import Any
 
 from engine.model.catalogue import Favourable
-from engine.model.exact import Exact
+from engine.model.evaluation import UNAVAILABLE as NO_DENOMINATOR
+from engine.model.exact import Exact, json_number
 from engine.model.stopping import watched
 from engine.present.answers.budget import NOT_KEPT, DataRef, Json
 from engine.present.answers.full_reports import (
     column_json,
-    figure_json,
     freshness_json,
     full_period_json,
     row_json,
     visible_part,
 )
 from engine.present.answers.rows import labels_shown
-from engine.report.data import Comparison, ReportData
+from engine.report.data import Comparison, ReportData, ReportLine
 from engine.report.inspection import Inspection, RowColumn, RowValue
-from engine.report.layout import ZERO, TableCell, display, grouped
+from engine.report.layout import ZERO, FiguresOfRow, Layout, LayoutRow, grouped
 from engine.report.report import caption, headings
 
 # Tables: a report's uncut answer, with each figure as formatted text beside its value.
@@ -54,8 +55,8 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
             for at, column in enumerate(watched(across))
         ],
         "rows": [
-            {**row_json(report, row), "cells": [table_cell_json(report, cell) for cell in sheet.cells(row)]}
-            for row in watched(down[:most])
+            {**row_json(report, row), "cells": cells_json(sheet, row, figures)}
+            for row, figures in watched(islice(sheet.figures(), most))
         ],
         "left_out": {**kept.left_out, **cut},
         "notes": data_ref.notes(kept.notes),
@@ -64,21 +65,29 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
     }
 
 
-def table_cell_json(report: ReportData, cell: TableCell) -> list[Any]:
-    """Return one cell: text, value, and whether a variance is favourable."""
-    if cell.is_unavailable:
-        return [UNAVAILABLE, None, 0]
-    text = display(report, cell.line, cell.column.comparison, cell.figure)
-    return [text, figure_json(report, cell.line, cell.column.comparison, cell.figure), goodness(cell)]
+def cells_json(sheet: Layout, down: LayoutRow, figures: FiguresOfRow) -> list[list[Any]]:
+    """Return the cells of one row: text, value, and whether a variance is favourable."""
+    report, (first, forms) = sheet.report, figures
+    numerators, denominators = report.figures.numerators, report.figures.denominators
+    line = None if down.line is None else report.lines[down.line]
+    cells: list[list[Any]] = []
+    for across, (beyond, divisor, quotient), form in zip(watched(sheet.across), forms, sheet.texts(line), strict=True):
+        numerator, denominator = numerators[first + beyond], denominators[first + beyond]
+        if numerator is None:
+            cells.append([UNAVAILABLE if denominator == NO_DENOMINATOR else "", None, 0])
+            continue
+        of, value = denominator or 1, json_number(numerator, (denominator or 1) * divisor, quotient)
+        comparison = report.columns[across.column].comparison
+        good = goodness(line or report.lines[across.line or 0], comparison, numerator)
+        cells.append([form.text(numerator, of), value, good])
+    return cells
 
 
-def goodness(cell: TableCell) -> int:
-    """Return 1 for a favourable variance, -1 for an adverse one, 0 for neither."""
-    is_variance = cell.column.comparison is not Comparison.FIGURE
-    if not is_variance or not cell.figure or cell.line.favourable is Favourable.NONE:
+def goodness(line: ReportLine, comparison: Comparison, figure: int) -> int:
+    """Return 1 for a favourable variance, -1 for an adverse one, 0 for neither, by the sign of the figure."""
+    if comparison is Comparison.FIGURE or not figure or line.favourable is Favourable.NONE:
         return 0
-    rose = Exact(0) < cell.figure
-    return 1 if rose is (cell.line.favourable is Favourable.UP) else -1
+    return 1 if (figure > 0) is (line.favourable is Favourable.UP) else -1
 
 
 # Grids: the first inspected rows of the answer, with each amount as rounded text beside its value. The block repeats

@@ -11,6 +11,86 @@ from engine.model.formulas import FigureKind, Nothing
 from engine.model.stopping import watched
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 
+# Figures as text: scaled, rounded once, and signed.
+
+
+PLACES = {Format.CURRENCY: 0, Format.NUMBER: 0, Format.PERCENT: 1}
+MINUS = "\N{MINUS SIGN}"
+ZERO = "\N{EN DASH}"
+
+
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """How figures of one line and kind of column are shown as text: scaled, rounded once, and signed."""
+
+    divisor: int  # of the scale
+    units: int  # in a figure of one, at the last decimal place shown
+    places: int
+    around_positive: tuple[str, str]
+    around_negative: tuple[str, str]
+
+    def text(self, numerator: int, denominator: int) -> str:
+        """Return a figure as text, an en dash for zero. Rounding is half away from zero."""
+        denominator *= self.divisor
+        units = (2 * abs(numerator) * self.units + denominator) // (2 * denominator)
+        if not units:
+            return ZERO
+        before, after = self.around_negative if numerator < 0 else self.around_positive
+        return f"{before}{grouped(units, self.places)}{after}"
+
+
+def text_form(report: ReportData, line: ReportLine, comparison: Comparison) -> TextForm:
+    """Return the form of the figures of a line: parentheses around negative amounts, signs of variances and percents.
+
+    Percents and percentage points are multiplied by 100.
+    """
+    is_percent, places = is_in_hundredths(line, comparison), places_shown(report, line, comparison)
+    after = "" if not is_percent else " pp" if comparison is Comparison.VARIANCE else "%"
+    signed = comparison is Comparison.VARIANCE or (is_percent and comparison is not Comparison.FIGURE)
+    is_signed = is_percent or comparison is Comparison.VARIANCE
+    return TextForm(
+        divisor=10**report.scale if report.is_scaled(line, comparison) else 1,
+        units=(100 if is_percent else 1) * 10**places,
+        places=places,
+        around_positive=("+" if signed else "", after),
+        around_negative=(MINUS, after) if is_signed else ("(", ")"),
+    )
+
+
+def display(report: ReportData, line: ReportLine, comparison: Comparison, figure: Exact | None) -> str:
+    """Return a figure as text: "" for none."""
+    return "" if figure is None else text_form(report, line, comparison).text(figure.numerator, figure.denominator)
+
+
+def is_in_hundredths(line: ReportLine, comparison: Comparison) -> bool:
+    """Tell whether a figure is multiplied by 100 when shown."""
+    return comparison is Comparison.SHARE or line.format is Format.PERCENT
+
+
+def places_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> int:
+    """Return the decimal places of a figure: those requested, else the default of its kind."""
+    if report.decimals is not None:
+        return report.decimals
+    if is_in_hundredths(line, comparison):
+        return 1
+    return (
+        2 if line.type is not None and line.type.kind in (FigureKind.PRICE, FigureKind.RATIO) else default(report, line)
+    )
+
+
+def default(report: ReportData, line: ReportLine) -> int:
+    """Return the default decimal places of a figure: 1 at a scale of millions and above."""
+    return 1 if report.scale >= 6 and line.format is Format.CURRENCY else PLACES[line.format]
+
+
+def grouped(units: int, places: int) -> str:
+    """Return a number of units of the last decimal place as text, with thousands separators."""
+    if not places:
+        return f"{units:,}"
+    whole, decimals = divmod(units, 10**places)
+    return f"{whole:,}.{decimals:0{places}}"
+
+
 # Layout of a report. A statement has lines as rows, and scenarios and members as columns; the total of each scenario is
 # last. Metrics have members as rows, the total last, and metrics and scenarios as columns.
 
@@ -93,6 +173,22 @@ class Layout:
                 known.append((beyond, divisor, report.is_quotient(of, comparison)))
         return known
 
+    def texts(self, line: ReportLine | None) -> Sequence[TextForm]:
+        """Return the text forms of the figures of a line, or of those of all columns, as `figures` has them."""
+        key = None if line is None else line.figure_class
+        known = self._texts.get(key)
+        if known is None:
+            report = self.report
+            known = self._texts[key] = [
+                text_form(report, line or report.lines[across.line or 0], report.columns[across.column].comparison)
+                for across in watched(self.across)
+            ]
+        return known
+
+    @cached_property
+    def _texts(self) -> dict[tuple[str, bool, bool, str] | None, list[TextForm]]:
+        return {}
+
     @cached_property
     def _forms(self) -> dict[tuple[str, bool, bool, str] | None, list[FigureForm]]:
         return {}
@@ -117,65 +213,3 @@ def layout(report: ReportData, lines: Sequence[int] | None = None, places: Seque
         return Layout(report, tuple(LayoutRow(line, None) for line in lines), across)
     across = tuple(LayoutColumn(column, None, line) for line in lines for column in columns)
     return Layout(report, tuple(LayoutRow(None, place) for place in watched(places)), across)
-
-
-# Figures as text: scaled, rounded once, and signed.
-
-
-PLACES = {Format.CURRENCY: 0, Format.NUMBER: 0, Format.PERCENT: 1}
-MINUS = "\N{MINUS SIGN}"
-ZERO = "\N{EN DASH}"
-HUNDRED = Exact(100)
-
-
-def display(report: ReportData, line: ReportLine, comparison: Comparison, figure: Exact | None) -> str:
-    """Return a figure as text: "" for none, an en dash for zero, parentheses for a negative amount.
-
-    Percents and percentage points are multiplied by 100. Variances and percents carry a sign. Rounding is half away
-    from zero.
-    """
-    if figure is None:
-        return ""
-    shown = report.shown(line, comparison, figure)
-    is_percent, places = is_in_hundredths(line, comparison), places_shown(report, line, comparison)
-    rounded = (shown * HUNDRED if is_percent else shown).rounded(places)
-    if not rounded:
-        return ZERO
-    negative = rounded.numerator < 0
-    digits = grouped(abs(rounded.numerator), places)
-    if is_percent:
-        suffix = " pp" if comparison is Comparison.VARIANCE else "%"
-        sign = MINUS if negative else "+" if comparison is not Comparison.FIGURE else ""
-        return f"{sign}{digits}{suffix}"
-    if comparison is Comparison.VARIANCE:
-        return f"{MINUS if negative else '+'}{digits}"
-    return f"({digits})" if negative else digits
-
-
-def is_in_hundredths(line: ReportLine, comparison: Comparison) -> bool:
-    """Tell whether a figure is multiplied by 100 when shown."""
-    return comparison is Comparison.SHARE or line.format is Format.PERCENT
-
-
-def places_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> int:
-    """Return the decimal places of a figure: those requested, else the default of its kind."""
-    if report.decimals is not None:
-        return report.decimals
-    if is_in_hundredths(line, comparison):
-        return 1
-    return (
-        2 if line.type is not None and line.type.kind in (FigureKind.PRICE, FigureKind.RATIO) else default(report, line)
-    )
-
-
-def default(report: ReportData, line: ReportLine) -> int:
-    """Return the default decimal places of a figure: 1 at a scale of millions and above."""
-    return 1 if report.scale >= 6 and line.format is Format.CURRENCY else PLACES[line.format]
-
-
-def grouped(units: int, places: int) -> str:
-    """Return a number of units of the last decimal place as text, with thousands separators."""
-    if not places:
-        return f"{units:,}"
-    whole, decimals = divmod(units, 10**places)
-    return f"{whole:,}.{decimals:0{places}}"

@@ -7,8 +7,7 @@ import pytest
 
 from engine.door import Door
 from engine.present.answers.reports import answer
-from engine.present.blocks import goodness
-from engine.report.layout import layout
+from engine.present.blocks import table
 from engine.report.report import Report
 from tests.support.small import codes, figure, figures, small_books
 
@@ -64,9 +63,9 @@ def test_t25_share_of_a_negative_base_is_of_its_size(tmp_path: Path) -> None:
 
 def judged(report: Report) -> dict[str, int]:
     """Return for each column whether its first figure is favourable (1), adverse (-1) or neither."""
-    sheet = layout(report)
-    cells = sheet.cells(sheet.down[0])
-    return {cell.column.heading: goodness(cell) for cell in cells}
+    block = table(report)
+    named = [column["heading"][-1] for column in block["columns"]]
+    return {name: good for name, (_, _, good) in zip(named, block["rows"][0]["cells"], strict=True)}
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import polars as pl
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Favourable, Style
-from engine.model.exact import Exact, json_number
-from engine.model.formulas import Figure
+from engine.model.exact import json_number
 from engine.model.notes import Note
 from engine.model.stopping import Stop, watched
 from engine.plans.freshness import Freshness
@@ -22,7 +21,7 @@ from engine.present.answers.budget import (
     UncutAnswer,
 )
 from engine.present.answers.places import PlaceCut
-from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ReportLine, ScenarioStyle
+from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ScenarioStyle
 from engine.report.drill import joined
 from engine.report.layout import FiguresOfRow, Layout, LayoutColumn, LayoutRow, layout
 from engine.report.report import height_of, row_label, schema_of
@@ -96,16 +95,6 @@ def visible_part(
     sheet = layout(report, lines, shown)
     left_out = {axis: entries for axis, entries in left.items() if entries}
     return VisiblePart(report, sheet, left_out, (*report.notes, *cut.notes(left["members"])))
-
-
-def figure_json(
-    report: ReportData, line: ReportLine, comparison: Comparison, figure: Figure | None
-) -> int | float | str | None:
-    """Return one figure as JSON."""
-    if not isinstance(figure, Exact):
-        return None
-    shown = report.shown(line, comparison, figure) if report.scale else figure
-    return shown.as_json(quotient=report.is_quotient(line, comparison))
 
 
 def values_json(report: ReportData, figures: FiguresOfRow) -> list[int | float | str | None]:
