@@ -186,10 +186,9 @@ class Reader:
 
     def members(self, dimension: str) -> MemberSet:
         """Return all members of a dimension, visible or not. `sees` tells which are visible."""
-        found = self._members.get(dimension)
-        if found is None:
-            found = self._members[dimension] = self._books.members(dimension)
-        return found
+        if dimension not in self._members:
+            self._members[dimension] = self._books.members(dimension)
+        return self._members[dimension]
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
         """Return the memo of a key for this version: a value that no visibility changes. `size` is in members."""
@@ -374,10 +373,8 @@ class Reader:
         return self._books.memo(key, lambda: self._store.brought_by(domain, scenario, load, within))
 
 
-# Labels of members and nodes.
-#
-# An inner node can take its name and code from its posting leaf. If the reader may not see that leaf, the node shows
-# its own name, else its id.
+# Labels. An inner node can take its name and code from its posting leaf. If the reader may not see that leaf, the node
+# shows its own name, else its id.
 
 
 def label_of(dimension: str, member: str, reader: Reader) -> str:
