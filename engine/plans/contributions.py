@@ -25,16 +25,19 @@ def contributions(plan: RowPlan, rows: pl.DataFrame, figure: Figure) -> list[Exa
 
     For MIN and MAX only the row that decides the figure contributes; for COUNT_DISTINCT the first row of each member.
     """
-    found = [ZERO] * rows.height
-    for weighted_term in plan.weighted_terms:
-        for at, row in watched(counted_rows(weighted_term, rows)):
-            found[at] = found[at] + amount_of(weighted_term, row)
-    decide = DECIDERS.get(plan.weighted_terms[0].base.over_members)
-    return decide(plan.weighted_terms[0], rows, found, figure) if decide else found
+    found, terms = [ZERO] * rows.height, plan.weighted_terms
+    counted = rows.select(counts(term, rows).alias(str(at)) for at, term in enumerate(terms))
+    columns = dict.fromkeys(column for term in terms for column in columns_of(term))
+    records = rows.select(*columns).to_dicts() if columns else [{}] * rows.height
+    for at, term in enumerate(watched(terms)):
+        for row in watched(counted[str(at)].arg_true()):
+            found[row] = found[row] + amount_of(term, records[row])
+    decide = DECIDERS.get(terms[0].base.over_members)
+    return decide(terms[0], rows, found, figure) if decide else found
 
 
-def counted_rows(weighted_term: WeightedTerm, rows: pl.DataFrame) -> Iterator[tuple[int, Row]]:
-    """Yield the position, codes and amount of every row that a term counts."""
+def counts(weighted_term: WeightedTerm, rows: pl.DataFrame) -> pl.Expr:
+    """Return an expression that tells whether a term counts a row."""
     inside = [
         pl.col(leaf).is_in(pl.Series(sorted(codes), dtype=rows.schema[leaf], strict=False).implode())
         for leaf, codes in weighted_term.weights.by_leaf.items()
@@ -44,13 +47,15 @@ def counted_rows(weighted_term: WeightedTerm, rows: pl.DataFrame) -> Iterator[tu
         inside.append(pl.col(weighted_term.base.measure.key).is_not_null())
     spans = (pl.col(DATE).is_between(span.first, span.last) for span in weighted_term.window.spans)
     undated = pl.col(DATE).is_null() & weighted_term.window.is_undated
-    days = reduce(or_, spans, undated)
-    factors = (leaf for factor in weighted_term.weights.factors for leaf in factor.leaves)
-    measure = () if weighted_term.base.over_members.counts else (weighted_term.base.measure.key,)
-    needed = dict.fromkeys((*weighted_term.weights.by_leaf, *factors, *measure))
-    kept = rows.with_row_index("at").filter(reduce(and_, inside, days)).select("at", *needed)
-    for row in kept.iter_rows(named=True):
-        yield row["at"], row
+    return reduce(and_, inside, reduce(or_, spans, undated))
+
+
+def columns_of(weighted_term: WeightedTerm) -> Iterator[str]:
+    """Yield the columns that decide on what a row adds to a term."""
+    yield from weighted_term.weights.by_leaf
+    yield from (leaf for factor in weighted_term.weights.factors for leaf in factor.leaves)
+    if not weighted_term.base.over_members.counts:
+        yield weighted_term.base.measure.key
 
 
 def amount_of(weighted_term: WeightedTerm, row: Row) -> Exact:
