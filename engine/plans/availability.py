@@ -54,6 +54,8 @@ class Availability:
 
     def masked(self, domain: str, members: Members) -> Members:
         """Return members as a domain knows them: None, the total, for a dimension that it lacks."""
+        if all(self.across[domain]):
+            return members
         return tuple(member if has else None for member, has in zip(members, self.across[domain], strict=True))
 
     def missing_dimensions(self, expression: Expression, by: BrokenDown = ()) -> tuple[str, ...]:

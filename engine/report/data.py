@@ -130,8 +130,8 @@ class ReportMember:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class MemberTuple:
+@dataclass(frozen=True)
+class MemberTuple(TextKeeper):
     """A combination of members, or the total."""
 
     members: tuple[ReportMember, ...]

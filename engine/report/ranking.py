@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from engine.books.reader import Reader, label_of
 from engine.model.errors import BadArguments, quoted
@@ -18,6 +19,7 @@ from engine.plans.rows import Row
 from engine.plans.variances import Variances
 from engine.plans.weight_notes import is_weighed
 from engine.plans.weights import Axis
+from engine.plans.windows import MOST_KEPT, kept
 from engine.queries.filters import filter_of
 from engine.queries.values import Filter, Ranking
 from engine.report.data import OTHERS, MemberTuple, ReportMember
@@ -56,16 +58,21 @@ def figure_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) ->
 
 
 def places_of(plan: FigurePlan, figures: Figures) -> tuple[MemberTuple, ...]:
-    """Return the report's places. The books memoise those that are periods alone, which every caller may see."""
+    """Return the report's places, memoised by the books: together those that are periods alone, which all may see."""
+    breakdown = tuple(known.key for known in plan.query.breakdown)
+    of_time = (plan.time_key, breakdown, tuple(plan.query.by_time))
+    labelled = LabelledMembers(plan.reader)
+    if not plan.axes:
 
-    def make() -> tuple[MemberTuple, ...]:
-        labelled = LabelledMembers(plan.reader)
-        return tuple(place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
+        def make() -> tuple[MemberTuple, ...]:
+            return tuple(place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
 
-    if plan.axes:
-        return make()
-    key = ("places", plan.time_key, tuple(known.key for known in plan.query.breakdown), tuple(plan.query.by_time))
-    return plan.reader.memo(key, make, len)
+        return plan.reader.memo(("places", of_time), make, len)
+    key = ("places of", plan.reads, of_time, tuple(known.value for known in plan.query.filters))
+    known: dict[Coordinates, MemberTuple] = plan.reader.memo_as_seen(key, dict, MOST_KEPT)
+    return tuple(
+        kept(known, place, partial(place_of, place, plan, labelled)) for place in watched(figures.places, plan.stop)
+    )
 
 
 def figures_by_row(plan: FigurePlan, figures: Figures, variances: Variances) -> FigureCube:

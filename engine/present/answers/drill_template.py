@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from engine.model.stopping import watched
 from engine.present.answers.budget import Json
@@ -128,6 +127,10 @@ class DrillTemplate:
         return joined(*parts)
 
     @cached_property
+    def _template(self) -> Drill:
+        return joined(self._fixed, self._of_place)
+
+    @cached_property
     def _known_filled(self) -> dict[int, Drill]:
         return {}
 
@@ -139,12 +142,16 @@ class DrillTemplate:
         return known
 
     def _fill(self, place: MemberTuple) -> Drill:
-        ids = {member.dimension: member.id for member in place.members}
-        values: dict[str, str] = {}
-        for dimension, member in ids.items():
-            names = (f"{{column.members.{dimension}}}", f"{{row.members.{dimension}}}", "{row.key}")
-            values |= dict.fromkeys(names, member)
-        return filled(joined(self._fixed, self._of_place), values)
+        dimensions = tuple([member.dimension for member in place.members])
+        shape = self._shapes.get(dimensions)
+        if shape is None:
+            at = {text: at for at, dimension in enumerate(dimensions) for text in placeholders_of(dimension)}
+            shape = self._shapes[dimensions] = FillingShape.of(self._template, at)
+        return shape.filled([member.id for member in place.members])
+
+    @cached_property
+    def _shapes(self) -> dict[tuple[str, ...], "FillingShape"]:
+        return {}
 
     def _operand(self, call: Drill) -> str | Json:
         """Return the call of an operand: its metric, with whatever else differs from the template."""
@@ -163,17 +170,41 @@ def most_common(names: Iterable[str], default: str = "") -> str:
     return max(counted, key=lambda name: counted[name]) if counted else default
 
 
-def filled(part: Drill, values: Mapping[str, str]) -> Drill:
-    """Return a part with its placeholders filled; those without a value are left out."""
-    found: dict[str, Any] = {}
-    for key, text in part.items():
-        if isinstance(text, Mapping):
-            found[key] = filled(text, values)
-        elif not isinstance(text, str) or not text.startswith(("{row.", "{column.")):
-            found[key] = text
-        elif text in values:
-            found[key] = values[text]
-    return found
+@dataclass(frozen=True, slots=True)
+class FillingShape:
+    """A template for places of the same dimensions: what all of them share, and where which of their members stands."""
+
+    parts: Drill
+    filters: Drill
+    of_parts: Mapping[str, int]  # key -> position of the member
+    of_filters: Mapping[str, int]
+
+    @classmethod
+    def of(cls, template: Drill, at: Mapping[str, int]) -> "FillingShape":
+        """Return the shape of a template. Placeholders that stand for no position are left out with their keys."""
+        parts, filters = ({**template, "filters": ""}, template.get("filters", {}))
+        return cls(
+            {key: text for key, text in parts.items() if key != "filters" and not is_placeholder(text)},
+            {key: text for key, text in filters.items() if not is_placeholder(text)},
+            {key: at[text] for key, text in parts.items() if is_placeholder(text) and text in at},
+            {key: at[text] for key, text in filters.items() if is_placeholder(text) and text in at},
+        )
+
+    def filled(self, ids: Sequence[str]) -> Drill:
+        """Return the template with the ids of a place."""
+        of_parts = {key: ids[at] for key, at in self.of_parts.items()}
+        filters = {**self.filters, **{key: ids[at] for key, at in self.of_filters.items()}}
+        return {**self.parts, **of_parts, **({"filters": filters} if filters else {})}
+
+
+def placeholders_of(dimension: str) -> tuple[str, ...]:
+    """Return the placeholders that stand for the member of a dimension."""
+    return (f"{{column.members.{dimension}}}", f"{{row.members.{dimension}}}", "{row.key}")
+
+
+def is_placeholder(text: object) -> bool:
+    """Tell whether a value of a template stands for a member."""
+    return isinstance(text, str) and text.startswith(("{row.", "{column."))
 
 
 def sides_json(sides: Sequence[Drill]) -> list[Json]:
