@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
+import pyarrow as pa
 
 from engine.books.reader import Reader
 from engine.model.calendar.periods import PeriodRange, Span
@@ -77,18 +78,27 @@ class Inspection:
         return {}
 
     @cached_property
-    def frame(self) -> pl.DataFrame:
-        """The rows in order, one column each: amounts and contributions as Float64, all others as String."""
+    def table(self) -> pa.Table:
+        """The rows in order, one column each: amounts and contributions as float64, all others as text."""
         columns = zip(*self.rows, strict=True) if self.rows else [[] for _ in self.columns]
-        return pl.DataFrame(
+        return pa.table(
             {
-                column.name: [
-                    float(value.as_json()) if isinstance(value, Exact) else value for value in watched(values)
-                ]
+                column.name: pa.array(map(amount_number, watched(values)), pa.float64())
+                if column.kind == "amount"
+                else pa.array(values, pa.large_string())
                 for column, values in zip(self.columns, columns, strict=True)
-            },
-            schema={column.name: pl.Float64 if column.kind == "amount" else pl.String for column in self.columns},
+            }
         )
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The table as a frame."""
+        return pl.DataFrame(self.table)
+
+
+def amount_number(value: RowValue) -> float | None:
+    """Return an amount as the nearest double, None if the row has none."""
+    return float(value.as_json()) if isinstance(value, Exact) else None
 
 
 def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:

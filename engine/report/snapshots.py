@@ -139,14 +139,19 @@ class SnapshotKind:
 def keep(kept: Kept) -> bytes:
     """Return a result as snapshot bytes."""
     name, kind = next((name, kind) for name, kind in KINDS.items() if isinstance(kept, kind.made))
-    frame = kept.frame if kind.is_framed else None
-    columns = {} if frame is None else dict(zip(frame.columns, frame.to_arrow().columns, strict=True))
+    table = tabled(kept) if kind.is_framed else pa.table({})
+    columns = dict(zip(table.column_names, table.columns, strict=True))
     width = len(columns)
     for at, (numerators, denominators) in enumerate(kind.columns(kept)):
         columns[f"numerator{at}"], columns[f"denominator{at}"] = integers(numerators), integers(denominators)
     head = {field: getattr(kept, field) for field in kind.fields if field not in (kind.body, *kind.unseen)}
     aside = {field: getattr(kept, field) for field in kind.unseen}
     return write(pa.table(columns), {"kind": name, "width": width, **head}, aside)
+
+
+def tabled(kept: Kept) -> pa.Table:
+    """Return the frame of a result as Arrow columns."""
+    return kept.table if isinstance(kept, Inspection) else kept.frame.to_arrow()
 
 
 def opened(data: bytes, reader: Reader) -> Kept:
