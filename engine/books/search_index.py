@@ -325,9 +325,11 @@ class Best:
     def of(cls, found: pl.LazyFrame, first_node: int, most_records: int, most_nodes: int) -> "Best":
         """Take the first records and nodes, by rank and then in display order."""
         places = pl.col("place")
-        best = found.select(is_node=pl.col(ROW) >= first_node, place=pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW))
+        best = found.select_seq(
+            is_node=pl.col(ROW) >= first_node, place=pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW)
+        )
         records, nodes = (
-            best.select(
+            best.select_seq(
                 places.filter(~pl.col("is_node")).bottom_k(most_records).implode().alias("records"),
                 places.filter("is_node").bottom_k(most_nodes).implode().alias("nodes"),
             )

@@ -239,5 +239,5 @@ class MappedFacts:
     def among(self, dimension: str, codes: CodeSet) -> pl.Expr:
         """Return the filter for codes of one dimension."""
         listed = pl.Series(sorted(codes.codes), dtype=self._types.get(dimension, pl.UInt8), strict=False)
-        inside = pl.col(dimension) == listed[0] if len(listed) == 1 else pl.col(dimension).is_in(listed.implode())
+        inside = pl.col(dimension) == listed[0] if len(listed) == 1 else pl.col(dimension).is_in(pl.Series([listed]))
         return ~inside if codes.complement else inside

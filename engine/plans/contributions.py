@@ -26,9 +26,9 @@ def contributions(plan: RowPlan, rows: pl.DataFrame, figure: Figure) -> list[Exa
     For MIN and MAX only the row that decides the figure contributes; for COUNT_DISTINCT the first row of each member.
     """
     found, terms = [ZERO] * rows.height, plan.weighted_terms
-    counted = rows.select(counts(term, rows).alias(str(at)) for at, term in enumerate(terms))
+    counted = rows.select_seq(counts(term, rows).alias(str(at)) for at, term in enumerate(terms))
     columns = dict.fromkeys(column for term in terms for column in columns_of(term))
-    records = rows.select(*columns).to_dicts() if columns else [{}] * rows.height
+    records = rows.select_seq(*columns).to_dicts() if columns else [{}] * rows.height
     for at, term in enumerate(watched(terms)):
         for row in watched(counted[str(at)].arg_true()):
             found[row] = found[row] + amount_of(term, records[row])
@@ -39,7 +39,7 @@ def contributions(plan: RowPlan, rows: pl.DataFrame, figure: Figure) -> list[Exa
 def counts(weighted_term: WeightedTerm, rows: pl.DataFrame) -> pl.Expr:
     """Return an expression that tells whether a term counts a row."""
     inside = [
-        pl.col(leaf).is_in(pl.Series(sorted(codes), dtype=rows.schema[leaf], strict=False).implode())
+        pl.col(leaf).is_in(pl.Series([pl.Series(sorted(codes), dtype=rows.schema[leaf], strict=False)]))
         for leaf, codes in weighted_term.weights.by_leaf.items()
     ]
     inside += map(in_range, weighted_term.ranges)
