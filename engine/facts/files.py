@@ -18,10 +18,10 @@ from engine.model.errors import Unavailable
 DIGITS = 32  # of the digest in a file name
 
 
-def mapped(path: Path, first: int = 0, rows: int | None = None) -> pl.DataFrame:
-    """Map the rows of a file, or a slice of them, into memory without copying."""
+def mapped(path: Path) -> pl.DataFrame:
+    """Map the rows of a file into memory without copying."""
     with pa.memory_map(str(path)) as file:
-        frame = pl.from_arrow(pa.ipc.open_file(file).read_all().slice(first, rows))
+        frame = pl.from_arrow(pa.ipc.open_file(file).read_all())
     assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table gives a frame, not a series
     return frame
 

@@ -1,4 +1,4 @@
-"""Landings: the rows of one extract on their way into partitions, never all in memory.
+"""Landings: the rows of one extract on their way into partitions, many never all in memory.
 
 Rows arrive in any number of pieces and in any order; equal rows give equal partitions. A landing numbers ids as they
 arrive and maps the numbers to codes at the end.
@@ -19,6 +19,7 @@ from engine.model.fact_store import DATE
 
 SCENARIO, BUCKET = "scenario", "_bucket"
 NUMBER = pl.UInt32
+HELD_BYTES = 128 << 20  # of rows that stay in memory
 MONTHS = 2**32  # more than the months that one scenario can have
 MONTH = pl.col(DATE).dt.year().cast(pl.Int64) * 100 + pl.col(DATE).dt.month()
 
@@ -60,24 +61,15 @@ class MemberNumbers:
         return pl.concat([pl.Series("code", [0], dtype=found.dtype), found])
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Consecutive rows of one scenario and month in a spool file."""
-
-    file: Path
-    first: int
-    rows: int
-
-
 class Landing:
-    """The rows of one extract of a domain, spooled to a folder until they are merged into partitions."""
+    """The rows of an extract until they are merged into partitions: the first in memory, the others spooled."""
 
     def __init__(self, folder: Path, domain: Domain) -> None:
         self._folder = folder
         self._domain = domain
         self._numbered = {column: MemberNumbers() for column in (SCENARIO, *domain.dimensions)}
-        self._pieces: dict[tuple[str, str], list[Piece]] = defaultdict(list)
-        self._files = 0
+        self._pieces: dict[tuple[str, str], list[pl.DataFrame]] = defaultdict(list)
+        self._files = self._bytes = 0
         self.rows = 0
 
     def add(self, frame: pl.DataFrame) -> None:
@@ -91,17 +83,25 @@ class Landing:
         numbers = [numbered.number(frame[column]) for column, numbered in self._numbered.items()]
         bucket = pl.col(SCENARIO).cast(pl.Int64) * MONTHS + MONTH.fill_null(0)
         ordered = frame.with_columns(numbers).with_columns(bucket.alias(BUCKET)).drop(SCENARIO).sort(BUCKET)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        file = self._folder / f"{self._files:06}.arrow"
+        held = self._held(ordered.drop(BUCKET))
         first, scenarios = 0, self.ids(SCENARIO)
         for rows, run in ordered[BUCKET].rle().struct.unnest().iter_rows():
             scenario, month = divmod(run, MONTHS)
             code = f"{month // 100:04}-{month % 100:02}" if month else UNDATED
-            self._pieces[scenarios[scenario - 1], code].append(Piece(file, first, rows))
+            self._pieces[scenarios[scenario - 1], code].append(held.slice(first, rows))
             first += rows
-        spool(file, ordered.drop(BUCKET))
-        self._files += 1
         self.rows += frame.height
+
+    def _held(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return rows that stay in memory as they are, others mapped from a file."""
+        self._bytes += int(rows.estimated_size())
+        if self._bytes <= HELD_BYTES:
+            return rows
+        self._folder.mkdir(parents=True, exist_ok=True)
+        file = self._folder / f"{self._files:06}.arrow"
+        self._files += 1
+        spool(file, rows)
+        return mapped(file)
 
     def ids(self, dimension: str) -> pl.Series:
         """Return the ids of a dimension that occur in the rows."""
@@ -117,17 +117,17 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class LandedMonth:
-    """The spooled rows of one scenario and month."""
+    """The landed rows of one scenario and month."""
 
     scenario: str
     month: str
-    pieces: Sequence[Piece]
+    pieces: Sequence[pl.DataFrame]
     codes: Mapping[str, pl.Series]  # by dimension: the code of each number
     order: Sequence[str]  # columns to sort by first
 
     def sorted_rows(self) -> pl.DataFrame:
         """Return the rows, coded and sorted by all their columns."""
-        rows = pl.concat([mapped(piece.file, piece.first, piece.rows) for piece in self.pieces], rechunk=True)
+        rows = pl.concat(self.pieces, rechunk=True)
         rows = rows.with_columns(codes.gather(rows[key]).alias(key) for key, codes in self.codes.items())
         rows = rows.select(*self.order, pl.exclude(self.order))
         return rows.sort(rows.columns, maintain_order=True)

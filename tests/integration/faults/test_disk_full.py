@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.door import open_books
+from engine.facts import landing
 from engine.facts.manifest import current_version
 from engine.model.feeds import LoadStatus
 from server.base.interfaces import LoadQuery
@@ -44,8 +45,14 @@ def rows(count: int, amount: int) -> str:
     return HEAD + "".join(f"2021-01-{row % 28 + 1:02},actual,note {row:030},{amount}\n" for row in range(count))
 
 
-@pytest.mark.parametrize("room", [3_000_000, 2_000_000])  # full while it spools, and while it stages
-def test_a_full_disk_fails_the_load_and_harms_nothing(tmp_path: Path, small_disk: Path, room: int) -> None:
+@pytest.mark.parametrize(
+    ("room", "held"),  # full while it spools, while it stages what it spooled, and what it held in memory
+    [(3_000_000, 0), (2_000_000, 0), (3_500_000, landing.HELD_BYTES)],
+)
+def test_a_full_disk_fails_the_load_and_harms_nothing(
+    tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch, room: int, held: int
+) -> None:
+    monkeypatch.setattr(landing, "HELD_BYTES", held)
     instance = write_instance(tmp_path / "small", facts={"gl": "date"}, domains={"gl": DOMAIN})
     ledger, loads = instance / "data" / "gl.csv", MemoryLoads()
     ledger.write_text(rows(10, 1))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.facts import files
+from engine.facts import landing as landing_module
 from engine.facts.arrow import ArrowFacts
 from engine.facts.backend import ArrowVersions
 from engine.facts.files import MappedFiles, mapped
@@ -41,8 +42,12 @@ def contents(root: Path) -> dict[str, bytes]:
     return {file: (root / file).read_bytes() for file in pin_current(root).manifest.files()}
 
 
+@pytest.mark.parametrize("held", [0, 20_000, 1 << 20])  # bytes in memory: nothing, some of the pieces, everything
 @pytest.mark.parametrize("seed", range(4))
-def test_the_same_rows_make_the_same_files_in_whatever_order_and_pieces_they_come(tmp_path: Path, seed: int) -> None:
+def test_the_same_rows_make_the_same_files_in_whatever_order_and_pieces_they_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, held: int
+) -> None:
+    monkeypatch.setattr(landing_module, "HELD_BYTES", held)
     facts = facts_of(seed)
     publish(tmp_path / "whole", facts, load_of("gl", 0))
     shuffled = random.Random(seed).sample(facts, len(facts))
