@@ -153,7 +153,7 @@ class ArrowFacts(MappedFacts):
         file = rollup.file if rollup else part.file
         frame = self._placed.pop((file, columns), None)
         if frame is None:
-            frame = self.frame(domain, part, file).select(*columns, pl.lit(place, pl.UInt16).alias(PART))
+            frame = self.frame(domain, part, file).select_seq(*columns, pl.lit(place, pl.UInt16).alias(PART))
             for oldest in list(self._placed)[: len(self._placed) + 1 - MOST_PLACED]:
                 self._placed.pop(oldest, None)
         self._placed[file, columns] = frame

@@ -25,7 +25,21 @@ from engine.model.stopping import watched
 
 SAMPLED_ROWS = 200_000  # of a scenario of a domain
 MOST_SAMPLES = 16  # that are kept
+LOT_ROWS = 500_000  # of partitions whose days or codes are found at once
 LEAST_SHARE = 0.2  # of the rows that a permission keeps, for which a sample is made
+
+
+def lots_of(parts: Sequence[Partition]) -> Iterator[list[Partition]]:
+    """Yield partitions in lots that are read at once: small ones together, as a plan for each costs more than it."""
+    lot, rows = list[Partition](), 0
+    for part in watched(parts):
+        if lot and rows + part.rows > LOT_ROWS:
+            yield lot
+            lot, rows = [], 0
+        lot.append(part)
+        rows += part.rows
+    if lot:
+        yield lot
 
 
 class MappedFacts:
@@ -119,9 +133,11 @@ class MappedFacts:
         inside: RowFilter,
     ) -> set[Any]:
         """Return the days or codes of some partitions that a filter keeps, or of rollups by all of some dimensions."""
-        frames = (self.kept(domain, part, inside, dimensions) for part in watched(parts))
-        found = (frame.select(pl.col(column).unique()).collect(engine="in-memory")[column] for frame in frames)
-        return {value for values in found for value in watched(values)}
+        found: set[Any] = set()
+        for lot in lots_of(parts):
+            each = [self.kept(domain, part, inside, dimensions).select(pl.col(column).unique()) for part in lot]
+            found.update(watched(pl.concat(each).collect(engine="in-memory")[column]))
+        return found
 
     def share(self, within: Cell) -> float:
         """Return about which share of the rows a cell holds, as if each code had as many as another."""
@@ -219,10 +235,10 @@ class MappedFacts:
                 for name, dtype in frame.schema.items()
                 if name in self._types and dtype != self._types[name]
             ]
-            frame = frame.with_columns(narrow) if narrow else frame
+            frame = frame.with_columns_seq(narrow) if narrow else frame.clone()
             refuse_other_places(self._domains[domain], partition)
-            frame = frame.with_columns(pl.first().set_sorted())  # order when written; `sort:` may have changed since
-            self._frames[file] = frame
+            # order when written; `sort:` may have changed since
+            self._frames[file] = frame.replace_column(0, frame.to_series(0).set_sorted())
         return frame
 
     def inside(self, within: Cell) -> RowFilter:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pydantic_core import from_json, to_json
 
 from engine.model.errors import BadArguments
+from engine.model.stopping import watched
 
 # The bytes of a snapshot: an Arrow IPC stream, then a digest. The schema's metadata holds the JSON header.
 #
@@ -134,7 +135,7 @@ def text_of(value: object) -> bytes:
     if isinstance(value, TextKeeper):
         return value.json_text
     if isinstance(value, tuple | list) and value and isinstance(value[0], TextKeeper):
-        return b"[%b]" % b",".join(part.json_text for part in value)
+        return b"[%b]" % b",".join(part.json_text for part in watched(value))
     return to_json(as_json(value))
 
 
