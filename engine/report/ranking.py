@@ -68,7 +68,8 @@ def places_of(plan: FigurePlan, figures: Figures) -> tuple[MemberTuple, ...]:
             return tuple(place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
 
         return plan.reader.memo(("places", of_time), make, len)
-    key = ("places of", plan.reads, of_time, tuple(known.value for known in plan.query.filters))
+    asked = tuple((known.dimension.key, known.asked) for known in plan.query.filters)  # as it is written in drill parts
+    key = ("places of", plan.reads, of_time, asked)
     known: dict[Coordinates, MemberTuple] = plan.reader.memo_as_seen(key, dict, MOST_KEPT)
     return tuple(
         kept(known, place, partial(place_of, place, plan, labelled)) for place in watched(figures.places, plan.stop)

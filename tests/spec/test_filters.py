@@ -158,6 +158,16 @@ def test_a_breakdown_under_an_exclusion_shows_what_is_left_of_each_node(sold: Do
     assert [row[-1] for row in rows.rows] == [Exact(20)]
 
 
+def test_a_drill_part_repeats_the_filter_of_its_own_call(sold: Door) -> None:
+    """Filters that select alike share what the books keep, and not the ids that a caller wrote in vain."""
+    for excluded in (["A"], ["A", "nowhere"], ["A", "elsewhere"]):
+        asked = {"tree": {"exclude": excluded}}
+        shown = sold.metric("revenue", scenarios=A, period=YEAR, filters=asked, dimensions=["tree"])
+        drills = [place.drill["filters"]["tree"] for place in shown.places if place.members]
+        assert drills
+        assert all(drill["exclude"] == excluded for drill in drills)
+
+
 def test_an_exclusion_of_nothing_is_refused(sold: Door) -> None:
     with pytest.raises(BadArguments, match="names no member"):
         sold.metric("revenue", scenarios=A, period=YEAR, filters={"product": {"exclude": []}})
