@@ -5,8 +5,9 @@ arrive and maps the numbers to codes at the end.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,6 +23,7 @@ NUMBER = pl.UInt32
 HELD_BYTES = 128 << 20  # of rows that stay in memory
 MONTHS = 2**32  # more than the months that one scenario can have
 MONTH = pl.col(DATE).dt.year().cast(pl.Int64) * 100 + pl.col(DATE).dt.month()
+Piece = Callable[[], pl.DataFrame]  # consecutive rows of one scenario and month
 
 
 class MemberNumbers:
@@ -68,7 +70,7 @@ class Landing:
         self._folder = folder
         self._domain = domain
         self._numbered = {column: MemberNumbers() for column in (SCENARIO, *domain.dimensions)}
-        self._pieces: dict[tuple[str, str], list[pl.DataFrame]] = defaultdict(list)
+        self._pieces: dict[tuple[str, str], list[Piece]] = defaultdict(list)
         self._files = self._bytes = 0
         self.rows = 0
 
@@ -83,25 +85,25 @@ class Landing:
         numbers = [numbered.number(frame[column]) for column, numbered in self._numbered.items()]
         bucket = pl.col(SCENARIO).cast(pl.Int64) * MONTHS + MONTH.fill_null(0)
         ordered = frame.with_columns(numbers).with_columns(bucket.alias(BUCKET)).drop(SCENARIO).sort(BUCKET)
-        held = self._held(ordered.drop(BUCKET))
+        slice_of = self._held(ordered.drop(BUCKET))
         first, scenarios = 0, self.ids(SCENARIO)
         for rows, run in ordered[BUCKET].rle().struct.unnest().iter_rows():
             scenario, month = divmod(run, MONTHS)
             code = f"{month // 100:04}-{month % 100:02}" if month else UNDATED
-            self._pieces[scenarios[scenario - 1], code].append(held.slice(first, rows))
+            self._pieces[scenarios[scenario - 1], code].append(partial(slice_of, first, rows))
             first += rows
         self.rows += frame.height
 
-    def _held(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return rows that stay in memory as they are, others mapped from a file."""
+    def _held(self, rows: pl.DataFrame) -> Callable[[int, int], pl.DataFrame]:
+        """Keep rows in memory, or in a file if enough are there; return what gives a slice of them."""
         self._bytes += int(rows.estimated_size())
         if self._bytes <= HELD_BYTES:
-            return rows
+            return rows.slice
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / f"{self._files:06}.arrow"
         self._files += 1
         spool(file, rows)
-        return mapped(file)
+        return lambda first, count: mapped(file).slice(first, count)  # unmapped again once a month is written
 
     def ids(self, dimension: str) -> pl.Series:
         """Return the ids of a dimension that occur in the rows."""
@@ -121,13 +123,13 @@ class LandedMonth:
 
     scenario: str
     month: str
-    pieces: Sequence[pl.DataFrame]
+    pieces: Sequence[Piece]
     codes: Mapping[str, pl.Series]  # by dimension: the code of each number
     order: Sequence[str]  # columns to sort by first
 
     def sorted_rows(self) -> pl.DataFrame:
         """Return the rows, coded and sorted by all their columns."""
-        rows = pl.concat(self.pieces, rechunk=True)
+        rows = pl.concat([piece() for piece in self.pieces], rechunk=True)
         rows = rows.with_columns(codes.gather(rows[key]).alias(key) for key, codes in self.codes.items())
         rows = rows.select(*self.order, pl.exclude(self.order))
         return rows.sort(rows.columns, maintain_order=True)
