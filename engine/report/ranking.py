@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from engine.books.reader import Reader, label_of
 from engine.model.errors import BadArguments, quoted
@@ -19,13 +18,14 @@ from engine.plans.rows import Row
 from engine.plans.variances import Variances
 from engine.plans.weight_notes import is_weighed
 from engine.plans.weights import Axis
-from engine.plans.windows import MOST_KEPT, kept
+from engine.plans.windows import MOST_KEPT
 from engine.queries.filters import filter_of
 from engine.queries.values import Filter, Ranking
 from engine.report.data import OTHERS, MemberTuple, ReportMember
 from engine.report.drill import filter_json, joined, place_drill
 
 OTHERS_LABEL = "Others"
+PLACE_SIZE = 10  # of a place with its drill part and its text, in members that take as much memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,13 @@ def places_of(plan: FigurePlan, figures: Figures) -> tuple[MemberTuple, ...]:
         return plan.reader.memo(("places", of_time), make, len)
     asked = tuple((known.dimension.key, known.asked) for known in plan.query.filters)  # as it is written in drill parts
     key = ("places of", plan.reads, of_time, asked)
-    known: dict[Coordinates, MemberTuple] = plan.reader.memo_as_seen(key, dict, MOST_KEPT)
-    return tuple(
-        kept(known, place, partial(place_of, place, plan, labelled)) for place in watched(figures.places, plan.stop)
-    )
+
+    def some() -> dict[Coordinates, MemberTuple]:
+        first = figures.places[:MOST_KEPT]
+        return {place: place_of(place, plan, labelled) for place in watched(first, plan.stop)}
+
+    known = plan.reader.memo_as_seen(key, some, lambda made: len(made) * PLACE_SIZE)  # those of the first report
+    return tuple(known.get(place) or place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
 
 
 def figures_by_row(plan: FigurePlan, figures: Figures, variances: Variances) -> FigureCube:
