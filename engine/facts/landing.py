@@ -1,4 +1,4 @@
-"""Landings: the rows of one extract on their way into partitions, many never all in memory.
+"""Landings: the rows of one extract on their way into partitions, in memory up to a bound and beyond it in files.
 
 Rows arrive in any number of pieces and in any order; equal rows give equal partitions. A landing numbers ids as they
 arrive and maps the numbers to codes at the end.

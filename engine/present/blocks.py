@@ -76,10 +76,9 @@ def cells_json(sheet: Layout, down: LayoutRow, figures: FiguresOfRow) -> list[li
         if numerator is None:
             cells.append([UNAVAILABLE if denominator == NO_DENOMINATOR else "", None, 0])
             continue
-        of, value = denominator or 1, json_number(numerator, (denominator or 1) * divisor, quotient)
-        comparison = report.columns[across.column].comparison
-        good = goodness(line or report.lines[across.line or 0], comparison, numerator)
-        cells.append([form.text(numerator, of), value, good])
+        denominator = denominator or 1
+        good = goodness(line or report.lines[across.line or 0], report.columns[across.column].comparison, numerator)
+        cells.append([form.text(numerator, denominator), json_number(numerator, denominator * divisor, quotient), good])
     return cells
 
 

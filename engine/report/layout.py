@@ -46,14 +46,13 @@ def text_form(report: ReportData, line: ReportLine, comparison: Comparison) -> T
     """
     is_percent, places = is_in_hundredths(line, comparison), places_shown(report, line, comparison)
     after = "" if not is_percent else " pp" if comparison is Comparison.VARIANCE else "%"
-    signed = comparison is Comparison.VARIANCE or (is_percent and comparison is not Comparison.FIGURE)
-    is_signed = is_percent or comparison is Comparison.VARIANCE
+    plus = "+" if comparison is Comparison.VARIANCE or (is_percent and comparison is not Comparison.FIGURE) else ""
     return TextForm(
         divisor=10**report.scale if report.is_scaled(line, comparison) else 1,
         units=(100 if is_percent else 1) * 10**places,
         places=places,
-        around_positive=("+" if signed else "", after),
-        around_negative=(MINUS, after) if is_signed else ("(", ")"),
+        around_positive=(plus, after),
+        around_negative=(MINUS, after) if is_percent or comparison is Comparison.VARIANCE else ("(", ")"),
     )
 
 
