@@ -5,16 +5,19 @@ within `stopped_by`, so that loops deep inside find its `Stop` without being han
 every room of the engine uses it and it needs none of them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from itertools import islice
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Stop = Callable[[], None]
 STRIDE = 1000  # items between two calls of `stop`, which reads a clock
 FEW = 64  # times shorter than a stride: so few items are gone through without a look
-COUNTED = (list, tuple, range)  # whose items need not be counted one by one
+VIEWED = dict[str, str]()
+VIEWS = (type(VIEWED.keys()), type(VIEWED.values()), type(VIEWED.items()))
+COUNTED: tuple[type[Collection[Any]], ...] = (list, tuple, range, dict, set, frozenset, *VIEWS)  # of a known length
 
 
 def never() -> None:
@@ -49,8 +52,9 @@ def watched(items: Iterable[Item], stop: Stop | None = None) -> Iterator[Item]:
 
 
 def each_watched(items: Iterable[Item], stop: Stop) -> Iterator[Item]:
-    """Yield items, counting them."""
-    for at, item in enumerate(items):
-        if at % STRIDE == 0:
-            stop()
-        yield item
+    """Yield items, a stride between two looks."""
+    remaining = iter(items)
+    for first in remaining:
+        stop()
+        yield first
+        yield from islice(remaining, STRIDE - 1)
