@@ -282,10 +282,11 @@ class Dispatcher:
             self._hold_open(tool, principal)
             asked = read_request(tool.shape, arguments)
             with stopped_by(stop):
-                answer = tool.run(self._callers.of(principal, stop, admit), asked)
+                answer = tool.answer(self._callers.of(principal, stop, admit), asked)
                 block = answer.render_block() if tool.widget else None
-            result = as_json(answer.result)
-            return CallResult(answer.result, result, render_block=block, details=answer.details, picture=answer.picture)
+            return CallResult(
+                answer.result, answer.json, render_block=block, details=answer.details, picture=answer.picture
+            )
         except LargeCall:
             return None
         except Refusal as refusal:

@@ -53,6 +53,7 @@ DISCOVERY = (
         request=EmptyRequest,
         run=list_scenarios,
         example={},
+        is_memoised=True,
     ),
     Tool(
         name="list_kpis",
@@ -65,6 +66,7 @@ DISCOVERY = (
         request=MetricsRequest,
         run=list_kpis,
         example={},
+        is_memoised=True,
     ),
     Tool(
         name="list_dimensions",
@@ -73,6 +75,7 @@ DISCOVERY = (
         request=EmptyRequest,
         run=list_dimensions,
         example={},
+        is_memoised=True,
     ),
     Tool(
         name="list_variants",
@@ -81,6 +84,7 @@ DISCOVERY = (
         request=VariantsRequest,
         run=list_variants,
         example={"scenario_id": "budget"},
+        is_memoised=True,
     ),
     Tool(
         name="search_hierarchy",

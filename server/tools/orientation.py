@@ -64,5 +64,6 @@ ORIENTATION = (
         request=EmptyRequest,
         run=svc_orientation,
         example={},
+        is_memoised=True,
     ),
 )

@@ -253,6 +253,7 @@ REPORTING = (
         request=EmptyRequest,
         run=list_inspection_sources,
         example={},
+        is_memoised=True,
     ),
     Tool(
         name="get_inspection_schema",

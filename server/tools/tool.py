@@ -58,6 +58,7 @@ def built(widgets: Sequence[Widget] = WIDGETS, folder: Path = DIST) -> Mapping[W
 
 
 LaneName = Literal["heavy", "light", "scripts", "exports"]
+JSON_OF_A_MEMBER = 16  # bytes of JSON that, with its objects, take at most as much memory as a member of a memo
 
 
 class Effect(Enum):
@@ -93,10 +94,18 @@ class Tool:
     takes_files: bool = False  # of a caller's: no local caller needs that
     local_description: str = ""  # for local callers, where it differs
     is_twin: bool = False  # of the tool listed before, which describes the arguments
+    is_memoised: bool = False  # whether the answer is the same for a version of the books and a permission
     shape: Shape[Any] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", Shape.of(self.request))
+
+    def answer(self, caller: Caller, asked: Request) -> Answer:
+        """Return the answer of a call. The books memoise it where it is the same each time; nobody changes it."""
+        if not self.is_memoised:
+            return self.run(caller, asked)
+        key = ("answer", self.name, asked, caller.answer_tokens)
+        return caller.reader.memo_as_seen(key, lambda: self.run(caller, asked), size_of)
 
     @property
     def schema(self) -> Json:
@@ -107,6 +116,11 @@ class Tool:
     def words(self) -> str:
         """The description with an example call, as models read it."""
         return f"{self.description} Example: {json.dumps(self.example)}" if self.example else self.description
+
+
+def size_of(answer: Answer) -> int:
+    """Return how many members take as much memory as an answer with its JSON."""
+    return len(answer.json) // JSON_OF_A_MEMBER
 
 
 def undescribed(schema: Json) -> Json:

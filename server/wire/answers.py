@@ -4,6 +4,7 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,7 +22,7 @@ from server.caller.uploads import UploadReservation
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
     """What a tool returns: a JSON object, and what goes beside it.
 
@@ -32,6 +33,11 @@ class Answer:
     rendered: Callable[[], Json] | None = None
     details: Json | None = None
     picture: bytes | None = None
+
+    @cached_property
+    def json(self) -> bytes:
+        """The result as JSON."""
+        return as_json(self.result)
 
     def render_block(self) -> Json | None:
         """Return the block that a widget shows, None if there is none."""

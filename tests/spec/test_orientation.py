@@ -1,10 +1,12 @@
 """The first calls: the orientation and the list of metrics, and no more than their caller sees."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from server.http.dispatch import CallResult
 from tests.support.books import load_feeds
 from tests.support.fed import SOMEBODY, Fed
 from tests.support.memory import MemoryLoads
@@ -126,3 +128,25 @@ def test_who_sees_nothing_learns_why_and_nothing_else(tmp_path: Path) -> None:
     assert "no profile that is assigned to them shows any data" in said["orientation"]
     assert "tieout check --subject says who sees what" in said["orientation"]
     assert "run_statement" not in said["orientation"]
+
+
+LISTS = ("svc_orientation", "list_scenarios", "list_kpis", "list_dimensions", "list_inspection_sources")
+
+
+def outcomes(books: Fed) -> list[CallResult]:
+    """Return the answer of each of the first calls."""
+    return [asyncio.run(books.dispatch.call(name, {}, SOMEBODY)) for name in LISTS]
+
+
+def test_the_first_answers_are_made_once_for_a_version_and_anew_after_a_load(tmp_path: Path) -> None:
+    books = fed(tmp_path)
+    first, again = outcomes(books), outcomes(books)
+    assert all(one.json is other.json for one, other in zip(first, again, strict=True))
+    assert first[0].result["scenarios"]["actual"]["last"] == "2021-06"
+    ledger = tmp_path / "small" / "data" / "gl.csv"
+    ledger.write_text(ledger.read_text() + "2021-09-30,actual,US,C2,8\n")
+    load_feeds(tmp_path / "small", tmp_path / "state", loads=books.loads)
+    later = outcomes(books)
+    assert later[0].result["scenarios"]["actual"]["last"] == "2021-09"
+    assert later[0].result["data_version"] != first[0].result["data_version"]
+    assert [one.json for one in later] == [one.json for one in outcomes(Fed(tmp_path / "small", tmp_path / "state"))]

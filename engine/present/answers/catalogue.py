@@ -30,7 +30,6 @@ OTHER_METRICS = (
     "A metric works by its key alone; run_metric says its label, unit and freshness. Ask run_metric for a key like the "
     "one you look for: it names the closest that exist. list_dimensions lists the dimensions."
 )
-METRIC_SIZE = 10  # of the description of a metric, in members that take as much memory
 AXES = ("descriptions", "metric_details", "loaded_through", "metrics", "dimension_keys")  # in the order they go
 
 
@@ -39,22 +38,12 @@ def metrics_answer(
 ) -> Json:
     """Return the metrics of every domain with the dimensions that cut them; of one domain, or found by a query.
 
-    The books memoise it where there is no query; nobody changes it.
     Raises UnknownName for an unknown domain. A domain in which a query finds nothing is left out.
     """
     if domain is not None and domain not in reader.domains:
         hint = "list_kpis without arguments lists the domains."
         raise UnknownName.of("domain", domain, reader.domains, field="domain", hint=hint)
-    if query is not None:
-        return made_metrics_answer(reader, budget, stop, domain, metrics_named(query, reader))
-    key, size = ("answer of metrics", domain, budget), len(reader.metrics) * METRIC_SIZE
-    return reader.memo_as_seen(key, lambda: made_metrics_answer(reader, budget, stop, domain), size)
-
-
-def made_metrics_answer(
-    reader: Reader, budget: int, stop: Stop, domain: str | None, found: Sequence[str] | None = None
-) -> Json:
-    """Return the same as `metrics_answer`, made anew, of the metrics that a query found if there is one."""
+    found = None if query is None else metrics_named(query, reader)
     shown = [known for key, known in reader.domains.items() if domain in (None, key)]
     domains = [
         known for known in (domain_json(one, reader, found) for one in shown) if found is None or known["metrics"]

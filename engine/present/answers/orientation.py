@@ -26,7 +26,7 @@ def orientation_answer(reader: Reader, guidance: Sequence[str], budget: int, sto
     own = (catalogue.orientation or "").strip()
     statements = [{"key": key, "label": statement.label} for key, statement in reader.statements.items()]
     domains = [domain_json(domain, reader) for domain in reader.domains.values()]
-    named = reader.memo_as_seen("orientation", lambda: named_parts(reader), len)
+    named = named_parts(reader)
     sizes = [size_of(domain["metrics"]) for domain in domains]
 
     def build(left: LeftOut) -> Json:

@@ -55,7 +55,7 @@ def callers_of(instance: Instance, state: Path, profiles: LiveProfiles | None = 
 def answer(callers: Callers, principal: Principal, tool: str, asked: Mapping[str, Any]) -> str:
     """Return what a call answers or refuses, as text, without its data_ref, which no two calls share."""
     try:
-        result = TOOLS[tool].run(callers.of(principal, lambda: None), read_request(TOOLS[tool].shape, asked)).result
+        result = TOOLS[tool].answer(callers.of(principal, lambda: None), read_request(TOOLS[tool].shape, asked)).result
     except Refusal as refusal:
         result = refusal.as_data()
     return json.dumps({key: part for key, part in result.items() if key != "data_ref"}, sort_keys=True, default=str)

@@ -47,7 +47,7 @@ def told(name: str, arguments: Mapping[str, Any], caller: Caller, *, charts: boo
     """Return what a tool answers, with the table beside it and the chart of it, or refuses, as text."""
     tool = REQUESTS[name]
     try:
-        answer = tool.run(caller, read_request(tool.shape, arguments))
+        answer = tool.answer(caller, read_request(tool.shape, arguments))
     except Refusal as refusal:
         return as_json(refusal.as_data()).decode()
     kept = answer.result.get("data_ref")
