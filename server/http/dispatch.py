@@ -27,15 +27,17 @@ from server.wire.answers import as_json
 from server.wire.arguments import Json, read_request
 
 # Dispatch. A call over a limit is answered `busy` immediately; who calls on regardless waits for it. Other calls run in
-# one of five lanes: heavy calls on as many threads as the worker has cores, scripts on as many as may run at once,
-# exports and light calls on eight each. A heavy call whose report or rows turn out to be large leaves its thread and
-# begins anew in the fifth, whose calls run one after another, so that no other call waits behind them; it must fit
-# below the memory ceiling of the worker. A call whose client is gone or whose deadline has passed does not start, or
-# stops before the next frame it collects; its lease is released when its thread ends. A query past its deadline cannot
-# be cancelled; dispatch reports it, so that the supervisor replaces the worker.
+# one of five lanes: heavy calls on a thread for every two cores of the worker, scripts on as many as may run at once,
+# exports and light calls on eight each. More would only take turns, since Python runs one thread at a time. A heavy
+# call whose report or rows turn out to be large leaves its thread and begins anew in the fifth, whose calls run one
+# after another, so that no other call waits behind them; it must fit below the memory ceiling of the worker. A call
+# whose client is gone or whose deadline has passed does not start, or stops before the next frame it collects; its
+# lease is released when its thread ends. A query past its deadline cannot be cancelled; dispatch reports it, so that
+# the supervisor replaces the worker.
 
 
 LIGHT_THREADS = 8
+CORES_OF_A_HEAVY_CALL = 2
 LARGE, LARGE_BYTES = "large", 3 << 20  # of a report: about 1,000 places or rows, or 10,000 figures
 RETRY_AFTER_MS = 250
 BUSY_AT_ONCE, BUSY_WAIT = 8, 1.0  # refusals of one caller in so many seconds; further ones wait as long
@@ -141,7 +143,7 @@ class Dispatcher:
         self._told_busy: dict[str, tuple[float, int]] = {}  # of each caller since when, and how often since
         threads = {
             LARGE: 1,
-            "heavy": max(1, (os.cpu_count() or 1) // settings.workers),
+            "heavy": max(1, (os.cpu_count() or 1) // settings.workers // CORES_OF_A_HEAVY_CALL),
             "light": LIGHT_THREADS,
             "scripts": settings.scripts_at_once,
             "exports": LIGHT_THREADS,  # each waits for an export process

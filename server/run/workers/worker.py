@@ -58,7 +58,7 @@ from server.tools.tool import Tool
 from server.tools.toolbox import TOOLS
 
 ORPHANED = 1  # exit status
-TURN = 0.0005  # seconds of a thread's turn; a light call waits for several heavy ones
+TURN = 0.002  # seconds of a thread's turn; a light call waits for several of a heavy one
 Places = SharedLeases | MemoryLeases  # for calls
 OPEN_FILES = 1 << 14  # connections, and files of the books
 log = logging.getLogger("tieout")
