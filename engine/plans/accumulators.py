@@ -106,6 +106,9 @@ class CumulatedAmounts:
     def total(self, runs: Sequence[Run]) -> int | None:
         """Return the sum of some runs, None if they have no rows."""
         amounts, held = self.amounts, self.held
+        if len(runs) == 1:
+            ((first, after),) = runs
+            return amounts[after] - amounts[first] if held[after] > held[first] else None
         total = None
         for first, after in runs if len(runs) <= stopping.STRIDE else watched(runs):
             if held[after] > held[first]:
@@ -158,26 +161,31 @@ def joined(
     return interval_amounts(accumulator, [one if other is None else other for one, other in pairs], read)
 
 
+MembersAlike = tuple[Sequence[Members], tuple[int, ...]]  # in a row, and the time columns that each of them has
+
+
 @dataclass(frozen=True, slots=True)
 class FigureCells:
     """Some members, each over the same windows; not more of either than between two looks at `stop`."""
 
-    members: list[Members]
+    members: Sequence[Members]
     windows: WindowRuns
 
 
 def figure_cells(
-    windows: Sequence[DateWindow], splits: IntervalSplits, places: Iterable[tuple[Members, Sequence[int]]]
+    windows: Sequence[DateWindow], splits: IntervalSplits, places: Iterable[MembersAlike]
 ) -> list[FigureCells]:
     """Return the cells of some members, each over the windows at some positions, in order."""
     found: list[FigureCells] = []
+    stride = stopping.STRIDE
     for members, times in watched(places):
-        for first in watched(range(0, len(times), stopping.STRIDE)):
-            read = splits.together(tuple([windows[time] for time in times[first : first + stopping.STRIDE]]))
-            if found and found[-1].windows is read and len(found[-1].members) < stopping.STRIDE:
-                found[-1].members.append(members)
-            else:
-                found.append(FigureCells([members], read))
+        read = [
+            splits.together(tuple([windows[time] for time in times[first : first + stride]]))
+            for first in watched(range(0, len(times), stride))
+        ]
+        together = stride if len(read) == 1 else 1  # members that have more columns follow each other
+        for first in watched(range(0, len(members), together)):
+            found += [FigureCells(members[first : first + together], one) for one in read]
     return found
 
 
@@ -200,9 +208,13 @@ class Amounts:
             windows = cell.windows
             if windows.is_divided:
                 return list(self._one_by_one(cells, stop))
-            for members in cell.members:
-                amounts = by_member.get(members)
-                numerators += [None] * len(windows.runs) if amounts is None else amounts.over(windows)
+            found = map(by_member.get, cell.members)
+            if len(windows.runs) == 1:
+                (runs,) = windows.runs
+                numerators += [None if amounts is None else amounts.total(runs) for amounts in found]
+            else:
+                for amounts in found:
+                    numerators += [None] * len(windows.runs) if amounts is None else amounts.over(windows)
         return FigureColumn(numerators, self.denominator)
 
     def _one_by_one(self, cells: Sequence[FigureCells], stop: Stop) -> Iterator[Figure]:

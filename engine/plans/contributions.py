@@ -104,7 +104,7 @@ def total_of(plan: RowPlan, sums: Sequence[Sequence[pl.DataFrame]]) -> tuple[Fig
     divisor = ONE
     for weighted_term in plan.weighted_terms:
         amounts, splits = found[weighted_term.base]
-        (figure,) = amounts.figures(figure_cells([weighted_term.window], splits, [((), [0])]))
+        (figure,) = amounts.figures(figure_cells([weighted_term.window], splits, [([()], (0,))]))
         if not isinstance(figure, Exact):
             continue
         divisor = Exact(amounts.divisor(weighted_term.window, splits))

@@ -15,7 +15,7 @@ from engine.model.evaluation import KeyedFigures
 from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Reference, Side
 from engine.model.stopping import Stop, never, watched
-from engine.plans.accumulators import Amounts, BatchAmounts, FigureCells, figure_cells
+from engine.plans.accumulators import Amounts, BatchAmounts, FigureCells, MembersAlike, figure_cells
 from engine.plans.availability import Availability
 from engine.plans.measure import Batch, batch_of
 from engine.plans.places import Coordinates, in_order, places
@@ -331,21 +331,27 @@ class Figures:
 
     def cells(self, domain: str, windows: Sequence[DateWindow], splits: IntervalSplits) -> Sequence[FigureCells]:
         """Return the cells of all places over the windows of some bases."""
-        return figure_cells(windows, splits, self._times(domain))
+        return figure_cells(windows, splits, self._alike(domain))
 
-    def _times(self, domain: str) -> Sequence[tuple[Members, Sequence[int]]]:
-        """Return the members of places as a domain knows them, with the time columns of consecutive places."""
-        if domain not in self._known_times:
-            masked, places = self.plan.availability.masked, groupby(self.places, key=attrgetter("members"))
-            each = ((masked(domain, members), found) for members, found in watched(places, self.plan.stop))
-            self._known_times[domain] = [
-                (members, [place.time for _, found in alike for place in watched(found)])
-                for members, alike in groupby(each, key=itemgetter(0))
-            ]
-        return self._known_times[domain]
+    def _alike(self, domain: str) -> Sequence[MembersAlike]:
+        """Return the members of places as a domain knows them, those together that have the same time columns."""
+        if domain not in self._known_alike:
+            masked, stop = self.plan.availability.masked, self.plan.stop
+            if self.plan.times:
+                by_members = groupby(self.places, key=attrgetter("members"))
+                each = (
+                    (masked(domain, members), tuple([place.time for place in watched(found)]))
+                    for members, found in watched(by_members, stop)
+                )
+                by_times = groupby(each, key=itemgetter(1))
+                alike = [([members for members, _ in watched(found)], times) for times, found in by_times]
+            else:
+                alike = [([masked(domain, place.members) for place in watched(self.places, stop)], (0,))]
+            self._known_alike[domain] = alike
+        return self._known_alike[domain]
 
     @cached_property
-    def _known_times(self) -> dict[str, Sequence[tuple[Members, Sequence[int]]]]:
+    def _known_alike(self) -> dict[str, Sequence[MembersAlike]]:
         return {}
 
 

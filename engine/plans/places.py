@@ -1,9 +1,9 @@
 """Places: the combinations of members and periods at which a report has figures, and their order."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from typing import NamedTuple
 
 from engine.model.stopping import Stop, watched
 from engine.plans.availability import BrokenDown
@@ -11,8 +11,7 @@ from engine.plans.weights import Axis, Members
 from engine.queries.values import Query, TimeColumn
 
 
-@dataclass(frozen=True, slots=True)
-class Coordinates:
+class Coordinates(NamedTuple):
     """One cell of every row and reading: some members (none: all) at one time column (the last is the total)."""
 
     members: Members
@@ -27,8 +26,10 @@ class Coordinates:
 
 def is_place(members: Members, query: Query) -> bool:
     """Tell whether a combination is a place: one of all axes, or of the first ones where it is a sub-total."""
+    if None not in members:
+        return True
     named = len(members) - members.count(None)
-    return named == len(members) or (query.nests and named > 0 and None not in members[:named])
+    return query.nests and named > 0 and None not in members[:named]
 
 
 def in_order(seen: Iterator[Members], query: Query, axes: Sequence[Axis]) -> tuple[Members, ...]:
@@ -40,7 +41,7 @@ def in_order(seen: Iterator[Members], query: Query, axes: Sequence[Axis]) -> tup
 
 def display_orders(axes: Sequence[Axis]) -> list[Mapping[str, int]]:
     """Return the display order of the members of each axis."""
-    return [{member: at for at, member in enumerate(watched(axis.ids))} for axis in axes]
+    return [axis.order for axis in axes]
 
 
 def ordinals(members: Members, orders: Sequence[Mapping[str, int]]) -> tuple[int, ...]:
@@ -63,9 +64,10 @@ def places(
     before = keys.index(query.time[0].dimension.key) if query.time else len(keys)
     if query.nests:
         return (*nested(axes, columns, members if axes else (everyone,), before, stop), total)
-    times = range(len(columns)) if query.time else (len(columns),)
+    if not query.time:
+        return (*[Coordinates(found, total.time, is_total=False) for found in watched(members, stop)], total)
     groups = (list(group) for _, group in groupby(members if axes else (everyone,), lambda found: found[:before]))
-    ordered = ((found, time) for group in groups for time in times for found in group)
+    ordered = ((found, time) for group in groups for time in range(len(columns)) for found in group)
     return (*(Coordinates(found, time, is_total=False) for found, time in watched(ordered, stop)), total)
 
 

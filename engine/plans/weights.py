@@ -42,6 +42,11 @@ class Axis:
     kept: frozenset[int] | None  # leaves of a filter by the same dimension; None without one, or by all members
 
     @cached_property
+    def order(self) -> Mapping[str, int]:
+        """The position of each member in display order."""
+        return {member: at for at, member in enumerate(watched(self.ids))}
+
+    @cached_property
     def denominator(self) -> int:
         """A common denominator of the weights of all members and of the total."""
         return common_denominator([*self.members.values(), self.total or {}])
