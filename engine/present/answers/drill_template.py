@@ -58,6 +58,9 @@ class DrillTemplate:
 
     def of_place(self, place: MemberTuple) -> Json:
         """Return the fields of a row of members: the part in which its drill differs."""
+        shape = self._shape_of(place)
+        if shape.is_whole and shape.own([member.id for member in place.members]) == place.drill:
+            return {}
         return drill_field(differing(joined(self._fixed, place.drill), self._filled(place)))
 
     @cached_property
@@ -142,12 +145,15 @@ class DrillTemplate:
         return known
 
     def _fill(self, place: MemberTuple) -> Drill:
+        return self._shape_of(place).filled([member.id for member in place.members])
+
+    def _shape_of(self, place: MemberTuple) -> "FillingShape":
         dimensions = tuple([member.dimension for member in place.members])
         shape = self._shapes.get(dimensions)
         if shape is None:
             at = {text: at for at, dimension in enumerate(dimensions) for text in placeholders_of(dimension)}
             shape = self._shapes[dimensions] = FillingShape.of(self._template, at)
-        return shape.filled([member.id for member in place.members])
+        return shape
 
     @cached_property
     def _shapes(self) -> dict[tuple[str, ...], "FillingShape"]:
@@ -178,17 +184,27 @@ class FillingShape:
     filters: Drill
     of_parts: Mapping[str, int]  # key -> position of the member
     of_filters: Mapping[str, int]
+    is_whole: bool  # whether each placeholder stands for a position
 
     @classmethod
     def of(cls, template: Drill, at: Mapping[str, int]) -> "FillingShape":
         """Return the shape of a template. Placeholders that stand for no position are left out with their keys."""
         parts, filters = ({**template, "filters": ""}, template.get("filters", {}))
-        return cls(
-            {key: text for key, text in parts.items() if key != "filters" and not is_placeholder(text)},
-            {key: text for key, text in filters.items() if not is_placeholder(text)},
-            {key: at[text] for key, text in parts.items() if is_placeholder(text) and text in at},
-            {key: at[text] for key, text in filters.items() if is_placeholder(text) and text in at},
+        of_parts, of_filters = (
+            {key: text for key, text in every.items() if is_placeholder(text)} for every in (parts, filters)
         )
+        return cls(
+            {key: text for key, text in parts.items() if key != "filters" and key not in of_parts},
+            {key: text for key, text in filters.items() if key not in of_filters},
+            {key: at[text] for key, text in of_parts.items() if text in at},
+            {key: at[text] for key, text in of_filters.items() if text in at},
+            is_whole=all(text in at for text in (*of_parts.values(), *of_filters.values())),
+        )
+
+    def own(self, ids: Sequence[str]) -> Drill:
+        """Return what the ids of a place alone put into the template."""
+        filters = {key: ids[at] for key, at in self.of_filters.items()}
+        return {**{key: ids[at] for key, at in self.of_parts.items()}, **({"filters": filters} if filters else {})}
 
     def filled(self, ids: Sequence[str]) -> Drill:
         """Return the template with the ids of a place."""
