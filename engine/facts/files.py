@@ -6,7 +6,7 @@ text buffers are normalised.
 
 import os
 from collections.abc import Collection
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -63,48 +63,33 @@ def write_named(root: Path, stem: str, frame: pl.DataFrame) -> str:
     """
     path = root / f"{stem}.new"
     path.parent.mkdir(parents=True, exist_ok=True)
-    frame = frame.rechunk()
-    table = pa.table([canonical(column) for column in frame], names=frame.columns)
-    with path.open("wb") as file:
-        digested = DigestWriter(file)
-        with pa.ipc.new_file(pa.PythonFile(digested, mode="w"), table.schema) as writer:
-            writer.write_table(table)
-        file.flush()
-        os.fsync(file.fileno())
-    name = f"{stem}-{digested.digest.hexdigest()[:DIGITS]}.arrow"
+    table = canonical(frame)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    with path.open("rb") as written:
+        digest = file_digest(written, "sha256").hexdigest()
+        os.fsync(written.fileno())
+    name = f"{stem}-{digest[:DIGITS]}.arrow"
     path.rename(root / name)
     return name
 
 
-class DigestWriter:
-    """A file that computes the digest of everything written to it."""
-
-    def __init__(self, file: Any) -> None:  # noqa: ANN401 - any writer of bytes
-        self._file = file
-        self.digest = sha256()
-        self.closed = False
-
-    def write(self, content: Any) -> int:  # noqa: ANN401 - any buffer of bytes
-        """Write some bytes."""
-        self.digest.update(content)
-        return int(self._file.write(content))
-
-    def flush(self) -> None:
-        """Flush the file."""
-        self._file.flush()
+def canonical(frame: pl.DataFrame) -> pa.Table:
+    """Return rows in canonical form: blank values under nulls, text as views of one buffer."""
+    table = frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+    columns = [canonical_nulls(*one) for one in zip(table.columns, frame.get_columns(), strict=True)]
+    views = [column.cast(pa.string_view()) if pa.types.is_large_string(column.type) else column for column in columns]
+    return pa.table(views, names=table.column_names)
 
 
-def canonical(column: pl.Series) -> pa.Array:
-    """Return a column in canonical form: blank values under nulls, text as views of one buffer."""
+def canonical_nulls(values: pa.ChunkedArray, column: pl.Series) -> pa.Array | pa.ChunkedArray:
+    """Return the values of a column, blank where it is null."""
+    if not column.null_count():
+        return values
     blank: Any = "" if column.dtype == pl.String else 0
-    filled = column.to_physical().fill_null(blank) if column.null_count() else column.to_physical()
-    values = filled.to_arrow(compat_level=pl.CompatLevel.oldest())
-    if column.null_count():
-        valid = column.is_not_null().to_arrow().buffers()[1]
-        values = pa.Array.from_buffers(values.type, len(values), [valid, *values.buffers()[1:]], column.null_count())
-    if column.dtype == pl.String:
-        return values.cast(pa.string_view())
-    return values.cast(pa.date32()) if column.dtype == pl.Date else values
+    valid = column.is_not_null().to_arrow().buffers()[1]
+    filled = column.to_physical().fill_null(blank).to_arrow(compat_level=pl.CompatLevel.oldest())
+    return pa.Array.from_buffers(values.type, len(filled), [valid, *filled.buffers()[1:]], column.null_count())
 
 
 def write_durably(path: Path, content: bytes) -> None:

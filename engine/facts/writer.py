@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
+import pyarrow.compute as pc
 
 from engine.facts.expressions import code_type
 from engine.facts.files import mapped, sync_folder, write_durably, write_named
@@ -317,7 +318,7 @@ class Stage:
             bucket=bucket,
             file=file,
             rows=rows.height,
-            days=tuple(rows[DATE].dt.day().drop_nulls().unique().sort().to_list()),
+            days=days_of(rows[DATE]),
             magnitudes=magnitudes(rows, measures),
             load=load.id,
             columns=tuple(rows.columns),
@@ -329,6 +330,11 @@ class Stage:
 
     def _written(self, stem: str, frame: pl.DataFrame) -> str:
         return write_named(self._root, stem, frame)
+
+
+def days_of(dates: pl.Series) -> tuple[int, ...]:
+    """Return the days of the dates of one month, in order."""
+    return tuple(sorted(date.as_py().day for date in pc.unique(dates.drop_nulls().to_arrow())))
 
 
 def ids_of(root: Path, codes: Codes | None) -> pl.Series:
