@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import reduce
@@ -129,11 +130,14 @@ def in_digits(units: int, places: int) -> str:
 def read_postings(books: Books, domain: Domain, leaf: str) -> Postings:
     """Return the amounts of the first measure of money of a domain, else of its first, by member."""
     measure, days = domain.first_amount, books.catalogue.calendar.days
-    amounts: dict[str, dict[int, int]] = {}
-    for scenario in books.catalogue.scenarios:
-        frame = sums_of(books, domain, scenario, days, (leaf,))
-        if not frame.is_empty():
-            amounts[scenario] = dict(frame.select(leaf, measure.key).iter_rows())
+
+    def read(scenario: str) -> dict[int, int]:
+        return dict(sums_of(books, domain, scenario, days, (leaf,)).select(leaf, measure.key).iter_rows())
+
+    scenarios = list(books.catalogue.scenarios)
+    with ThreadPoolExecutor() as pool:  # a sum takes hardly more than one core
+        each = dict(zip(scenarios, pool.map(read, scenarios), strict=True))
+    amounts = {scenario: found for scenario, found in each.items() if found}
     return Postings(domain, leaf, amounts, measure.places, books.leaf(leaf).member_ids)
 
 
