@@ -185,7 +185,7 @@ def figure_cells(
         ]
         together = stride if len(read) == 1 else 1  # members that have more columns follow each other
         for first in watched(range(0, len(members), together)):
-            found += [FigureCells(members[first : first + together], one) for one in read]
+            found += [FigureCells(members[first : first + together], one) for one in watched(read)]
     return found
 
 
