@@ -21,6 +21,7 @@ from engine.model.fact_store import DATE
 SCENARIO, BUCKET = "scenario", "_bucket"
 NUMBER = pl.UInt32
 HELD_BYTES = 128 << 20  # of rows that stay in memory
+LARGE_MONTH = 100_000  # rows that are sorted on every core; smaller months are sorted beside each other
 MONTHS = 2**32  # more than the months that one scenario can have
 MONTH = pl.col(DATE).dt.year().cast(pl.Int64) * 100 + pl.col(DATE).dt.month()
 Piece = Callable[[], pl.DataFrame]  # consecutive rows of one scenario and month
@@ -131,8 +132,8 @@ class LandedMonth:
         """Return the rows, coded and sorted by all their columns."""
         rows = pl.concat([piece() for piece in self.pieces], rechunk=True)
         rows = rows.with_columns(codes.gather(rows[key]).alias(key) for key, codes in self.codes.items())
-        rows = rows.select(*self.order, pl.exclude(self.order))
-        return rows.sort(rows.columns, maintain_order=True)
+        rows = rows[list(dict.fromkeys((*self.order, *rows.columns)))]
+        return rows.sort(rows.columns, maintain_order=True, multithreaded=rows.height >= LARGE_MONTH)
 
 
 class Fingerprint:
