@@ -1,9 +1,11 @@
 r"""Loading: `tieout load` of one CSV file beside DuckDB's insert from read_csv and psql's \copy of the same file.
 
 The file is the general ledger of the demo. DuckDB and PostgreSQL take it into an empty native table of the same types
-and judge nothing; Tieout also holds every row to the members of its dimensions, codes, sorts and sums it, and publishes
-a version. Each run is a process of its own, from its start to its end, so that its peak memory is its own; of
-PostgreSQL, which runs as it comes, the backend counts, too. All that is loaded is on disk when a run ends.
+and judge nothing. Neither does a script of Polars, which reads texts, types them, numbers ids, and writes each
+scenario's months, sorted: the least that a load by Polars can be. Tieout also holds every row to the members of its
+dimensions, codes, sorts and sums it, and publishes a version. Each run is a process of its own, from its start to its
+end, so that its peak memory is its own; of PostgreSQL, which runs as it comes, the backend counts, too. All that is
+loaded is on disk when a run ends.
 """
 
 import re
@@ -48,6 +50,25 @@ connection.execute("create table gl ({columns})")
 connection.execute("insert into gl from read_csv('" + file + "', header = true, columns = {types})")
 print(connection.execute("select count(*) from gl").fetchone()[0])
 connection.close()
+"""
+SCRIPT = """
+import os, sys
+from concurrent.futures import ThreadPoolExecutor
+import polars as pl
+folder, file = sys.argv[1:]
+ids = pl.col("scenario", "journal", "account", "cost_centre", "entity").cast(pl.Categorical)
+typed = pl.col("date").str.to_date("%Y-%m-%d"), pl.col("amount").cast(pl.Decimal(18, 2)), ids
+rows = pl.read_csv(file, infer_schema=False).with_columns(*typed)
+months = rows.with_columns(month=pl.col("date").dt.truncate("1mo")).partition_by("scenario", "month")
+def write(at):
+    with open(f"{folder}/{at}.arrow", "wb") as target:
+        month = months[at].drop("scenario", "month")
+        month.sort("account", "cost_centre", "date", "entity", "journal", "amount", "text").write_ipc(target)
+        target.flush()
+        os.fsync(target.fileno())
+with ThreadPoolExecutor() as pool:
+    list(pool.map(write, range(len(months))))
+print(rows.height)
 """
 MEASURE = """
 import os, subprocess, sys, time
@@ -146,6 +167,16 @@ def into_duckdb(of: LedgerFile) -> Run:
     return run
 
 
+def into_months(of: LedgerFile) -> Run:
+    """Write the ledger's months into files by a script of Polars."""
+    folder = of.home / "months"
+    rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    run = ran([sys.executable, "-c", SCRIPT, folder, of.file])
+    agree(of, [run.said], run)
+    return run
+
+
 @contextmanager
 def postgresql(folder: Path) -> Iterator[str]:
     """Run a PostgreSQL as it comes, on disk, until the block ends; yield its URI."""
@@ -200,6 +231,7 @@ def main(rows: int) -> None:
             loads: dict[str, Load] = {
                 "DuckDB insert from read_csv": into_duckdb,
                 "PostgreSQL, `\\copy` of psql": partial(into_postgresql, uri),
+                "Polars script, months to files": into_months,
                 "Tieout load": into_tieout,
             }
             runs: dict[str, list[Run]] = {name: [] for name in loads}
