@@ -76,7 +76,8 @@ def write_named(root: Path, stem: str, frame: pl.DataFrame) -> str:
 
 def canonical(frame: pl.DataFrame) -> pa.Table:
     """Return rows in canonical form: blank values under nulls, text as views of one buffer."""
-    table = frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+    frame = frame.rechunk()
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     columns = [canonical_nulls(*one) for one in zip(table.columns, frame.get_columns(), strict=True)]
     views = [column.cast(pa.string_view()) if pa.types.is_large_string(column.type) else column for column in columns]
     return pa.table(views, names=table.column_names)
