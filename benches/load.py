@@ -2,10 +2,10 @@ r"""Loading: `tieout load` of one CSV file beside DuckDB's insert from read_csv 
 
 The file is the general ledger of the demo. DuckDB and PostgreSQL take it into an empty native table of the same types
 and judge nothing. Neither does a script of Polars, which reads texts, types them, numbers ids, and writes each
-scenario's months, sorted: the least that a load by Polars can be. Tieout also holds every row to the members of its
-dimensions, codes, sorts and sums it, and publishes a version. Each run is a process of its own, from its start to its
-end, so that its peak memory is its own; of PostgreSQL, which runs as it comes, the backend counts, too. All that is
-loaded is on disk when a run ends.
+scenario's months, sorted: the bare work of a load. Tieout also holds every row to the members of its dimensions, codes,
+sorts and sums it, and publishes a version. Each run is a process of its own, from its start to its end, so that its
+peak memory is its own; of PostgreSQL, which runs as it comes, the backend counts, too. All that is loaded is on disk
+when a run ends.
 """
 
 import re
