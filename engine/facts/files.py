@@ -75,22 +75,23 @@ def write_named(root: Path, stem: str, frame: pl.DataFrame) -> str:
 
 
 def canonical(frame: pl.DataFrame) -> pa.Table:
-    """Return rows in canonical form: blank values under nulls, text as views of one buffer."""
-    frame = frame.rechunk()
-    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    columns = [canonical_nulls(*one) for one in zip(table.columns, frame.get_columns(), strict=True)]
-    views = [column.cast(pa.string_view()) if pa.types.is_large_string(column.type) else column for column in columns]
-    return pa.table(views, names=table.column_names)
+    """Return rows in canonical form: blank values under nulls, text as views of one buffer, which has the long ones."""
+    columns = [canonical_nulls(column) for column in frame.rechunk().get_columns()]
+    filled = pl.DataFrame(pa.record_batch(columns, names=frame.columns))
+    return filled.to_arrow(compat_level=pl.CompatLevel.newest())  # casts of pyarrow take 50 ms to import
 
 
-def canonical_nulls(values: pa.ChunkedArray, column: pl.Series) -> pa.Array | pa.ChunkedArray:
+def canonical_nulls(column: pl.Series) -> pa.Array:
     """Return the values of a column, blank where it is null."""
+    values = column.to_arrow(compat_level=pl.CompatLevel.oldest())
     if not column.null_count():
         return values
     blank: Any = "" if column.dtype == pl.String else 0
-    valid = column.is_not_null().to_arrow().buffers()[1]
+    whole_bytes = column.is_not_null().extend_constant(False, -len(column) % 8).rechunk()
     filled = column.to_physical().fill_null(blank).to_arrow(compat_level=pl.CompatLevel.oldest())
-    return pa.Array.from_buffers(values.type, len(filled), [valid, *filled.buffers()[1:]], column.null_count())
+    return pa.Array.from_buffers(
+        values.type, len(filled), [whole_bytes.to_arrow().buffers()[1], *filled.buffers()[1:]], column.null_count()
+    )
 
 
 def write_durably(path: Path, content: bytes) -> None:

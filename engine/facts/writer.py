@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
-import pyarrow.compute as pc
 
 from engine.facts.expressions import code_type
 from engine.facts.files import mapped, sync_folder, write_durably, write_named
@@ -334,7 +333,7 @@ class Stage:
 
 def days_of(dates: pl.Series) -> tuple[int, ...]:
     """Return the days of the dates of one month, in order."""
-    return tuple(sorted(date.as_py().day for date in pc.unique(dates.drop_nulls().to_arrow())))
+    return tuple(sorted(day.day for day in dates.unique().drop_nulls()))
 
 
 def ids_of(root: Path, codes: Codes | None) -> pl.Series:
