@@ -6,20 +6,7 @@ Field names, types and defaults are what the tools advertise; a request holds wh
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from pydantic_core.core_schema import CoreSchema, literal_schema
-
 ScenarioStyle = Literal["actual", "prior_year", "plan", "forecast"]
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """Holds a text to the keys of a table, as a Literal of them would."""
-
-    names: tuple[str, ...]
-
-    def __get_pydantic_core_schema__(self, _source: object, _handler: object) -> CoreSchema:
-        """Read no other text."""
-        return literal_schema(list(self.names))
 
 
 class Request:

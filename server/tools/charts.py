@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from engine.instance.schema.common import OneOf
 from engine.model.errors import BadArguments, QuotaExceeded, Unavailable
 from engine.model.notes import Note
-from engine.model.requests import ChartRequest, ChartSpec, OneOf
+from engine.model.requests import ChartRequest, ChartSpec
 from engine.present.answers.charts import ChartPictures, chart_answer, computed_answer, details, spec_json
 from engine.present.charts.charts import CHARTS, Chart, chart
 from engine.present.charts.results import drawn_as_it_is

@@ -13,13 +13,13 @@ from engine.instance.schema.common import (
     Id,
     Key,
     LiveTable,
+    OneOf,
     OverMembers,
     OverTime,
     SchemaPart,
     Where,
 )
 from engine.model.calendar.periods import Grain
-from engine.model.requests import OneOf
 
 CURRENCY = r"^[A-Z]{3}$"
 CALENDAR = r"^[^/\\]+\.csv$"

@@ -13,10 +13,9 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
+from pydantic_core.core_schema import CoreSchema, literal_schema, no_info_before_validator_function
 
 from engine.model.calendar.periods import Grain
-from engine.model.requests import OneOf
 
 # The pieces that the files of an instance are made of.
 
@@ -49,6 +48,17 @@ Ids = Annotated[
     ),
 ]
 Where = dict[Key, Ids]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Holds a text to the keys of a table, as a Literal of them would."""
+
+    names: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(self, _source: object, _handler: object) -> CoreSchema:
+        """Read no other text."""
+        return literal_schema(list(self.names))
 
 
 DAY = "day"  # what the files call the grain of dates

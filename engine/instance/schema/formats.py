@@ -5,9 +5,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from engine.instance.schema.common import Id, Ids, Key, SchemaPart
+from engine.instance.schema.common import Id, Ids, Key, OneOf, SchemaPart
 from engine.model.extract_formats import BlankRule, NegativeStyle
-from engine.model.requests import OneOf
 
 # CSV and where the table lies.
 

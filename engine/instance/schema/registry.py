@@ -4,10 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from engine.instance.schema.common import Flag, Id, Ids, Key, LiveTable, SchemaPart, Where
+from engine.instance.schema.common import Flag, Id, Ids, Key, LiveTable, OneOf, SchemaPart, Where
 from engine.instance.schema.formats import ExtractPart, FormatPart
 from engine.model.feeds import ParamStyle, RejectReason, RoundingRule, SourceKind
-from engine.model.requests import OneOf
 
 SCENARIO = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 PARAMETER = r"^[A-Za-z_][A-Za-z0-9_]*$"
