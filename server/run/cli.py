@@ -1,7 +1,6 @@
 """The command line: tieout COMMAND."""
 
 import argparse
-import gc
 import signal
 import sys
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from engine.model.errors import Unavailable
 from server.base.folders import private_umask, restrict
 from server.base.interfaces import StoreDown
 from server.base.settings import BadSetting, read_settings
-from server.run.commands.console import FAULTY, INTERRUPTED, TERMINATED, err
+from server.run.commands.console import FAULTY, INTERRUPTED, TERMINATED, end_imports, err
 
 COMMANDS = {  # each a module of server.run.commands, imported where it is asked for: a load needs no web server
     "init": "write a first instance from files of your own, and load it",
@@ -35,9 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     given = sys.argv[1:] if arguments is None else arguments
     asked = parser(given).parse_args(given)
-    if not gc.isenabled():  # in a process of its own
-        gc.freeze()  # collections pass over what is imported, which stays; the last one of the process, too
-        gc.enable()
+    if not asked.imports_more:
+        end_imports()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that whatever is open is closed
     try:
         settings = read_settings()
@@ -65,6 +63,6 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
         subparser = commands.add_parser(name, help=help_)
         if name in given[:1]:
             command = import_module(f"server.run.commands.{name}")
+            subparser.set_defaults(run=command.run, imports_more=False)
             command.add(subparser)
-            subparser.set_defaults(run=command.run)
     return top

@@ -1,6 +1,7 @@
 """The console: where commands print, and what they take and return."""
 
 import argparse
+import gc
 from pathlib import Path
 
 from rich.console import Console
@@ -20,3 +21,10 @@ def whole_number(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no whole number above 0")
     return int(text)
+
+
+def end_imports() -> None:
+    """Begin collections of garbage in a process of its own, whose imports went without them."""
+    if not gc.isenabled():
+        gc.freeze()  # collections pass over what is imported, which stays; the last one of the process, too
+        gc.enable()

@@ -94,6 +94,11 @@ class Platform:
         else:
             self._open()
 
+    def start_database(self) -> None:
+        """Start an embedded database in the background. What needs it waits for it all the same."""
+        if self._postgres is not None:
+            self._postgres.start()
+
     def wait(self, seconds: float = STARTING) -> None:
         """Wait until the database can be used. Raises StoreDown with the reason if it cannot."""
         deadline = monotonic() + seconds
@@ -108,8 +113,8 @@ class Platform:
 
     def reach(self, seconds: float = STARTING) -> str:
         """Wait for an embedded server, and return the URI of the database. Checks no tables. Raises StoreDown."""
+        self.start_database()
         if self._postgres is not None:
-            self._postgres.start()
             self._postgres.wait(seconds)
         return self.database.uri
 
