@@ -1,15 +1,18 @@
 """Books: one immutable version of catalogue and data. The Shelf opens the next version.
 
 Books memoise everything derived from their version (members, cells, presence). The memos die with the Books, so nothing
-is ever invalidated.
+is ever invalidated. Those made of members alone are named by the tables of these members: the next Books take them over
+where they have the same tables, as most loads bring facts.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import reduce
 from hashlib import sha256
+from operator import or_
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import polars as pl
 
@@ -28,16 +31,25 @@ MEMO_BYTES = 512 << 20  # total size of the memos of one Books; beyond it the le
 MEMO_MEMBERS = MEMO_BYTES // MEMBER_BYTES
 
 
+class OfMembers(NamedTuple):
+    """The key of a memo that is made of members alone, and the identities of their codes and tables."""
+
+    key: Hashable
+    identities: frozenset[str]
+
+
 class Books:
     """One version of the books: a catalogue and the data of a backend."""
 
-    def __init__(self, catalogue: Catalogue, backend: Backend) -> None:
+    def __init__(self, catalogue: Catalogue, backend: Backend, before: "Books | None" = None) -> None:
+        """`before` is another version of the same books."""
         self.catalogue = catalogue
         self.version = backend.version
         self.facts: FactStore = backend.facts
         self._backend = backend
-        self._memos: dict[Hashable, tuple[object, int]] = {}
-        self._memo_members = 0
+        self._identities = {key: self._identities_of(dimension) for key, dimension in catalogue.dimensions.items()}
+        self._memos = {} if before is None else before.memos_of_members(self._identities.values())
+        self._memo_members = sum(size for _, size in self._memos.values())
         self._lock = Lock()
 
     @property
@@ -55,8 +67,13 @@ class Books:
         """The size of all memos, an upper estimate."""
         return self._memo_members * MEMBER_BYTES
 
-    def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
-        """Return the memo of a key. Makes and keeps it first if there is none."""
+    def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1, of: Collection[str] = ()) -> Value:
+        """Return the memo of a key. Makes and keeps it first if there is none.
+
+        `of` names dimensions, where the value is made of their members alone: versions with the same members share it.
+        """
+        if of:
+            key = OfMembers(key, reduce(or_, (self._identities[dimension] for dimension in of)))
         with self._lock:
             memo = self._memos.pop(key, None)
             if memo is not None:
@@ -72,6 +89,18 @@ class Books:
             self._memos[key] = (made, size)
         return made
 
+    def memos_of_members(self, identities: Iterable[frozenset[str]]) -> dict[Hashable, tuple[object, int]]:
+        """Return the memos that are made of members alone, of codes and tables with some of these identities."""
+        held = frozenset[str]().union(*identities)
+        with self._lock:
+            known = list(self._memos.items())
+        return {key: memo for key, memo in known if isinstance(key, OfMembers) and key.identities <= held}
+
+    def _identities_of(self, dimension: Dimension) -> frozenset[str]:
+        leaf = self.catalogue.dimensions.get(dimension.leaf)
+        tables = (leaf.members if leaf else None, dimension.members, dimension.nodes)
+        return self._backend.member_identities(dimension.leaf, [name for name in tables if name])
+
     def members(self, key: str) -> MemberSet:
         """Return the members of a dimension. Raises Unavailable if its table was never loaded."""
         dimension = self.catalogue.dimensions[key]
@@ -79,19 +108,19 @@ class Books:
         def size(_: MemberSet) -> int:
             return len(self.leaf(dimension.leaf).member_ids)
 
-        return self.memo(("members", key), lambda: self._members(dimension), size)
+        return self.memo(("members", key), lambda: self._members(dimension), size, of=(key,))
 
     def leaf(self, key: str) -> LeafMembers:
         """Return the members of a leaf dimension."""
         count = self._backend.leaf_count(key)
-        return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]), count)
+        return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]), count, of=(key,))
 
     def id_ranks(self, key: str) -> pl.Series | None:
         """Return the rank of the id of each code of a leaf dimension, None where codes ascend as ids do.
 
         A load gives new ids the next codes. So codes tell which members rows brought first, hidden rows included.
         """
-        return self.memo(("id ranks", key), lambda: self._id_ranks(key), self._backend.leaf_count(key))
+        return self.memo(("id ranks", key), lambda: self._id_ranks(key), self._backend.leaf_count(key), of=(key,))
 
     def _id_ranks(self, key: str) -> pl.Series | None:
         ids = pl.Series(self.leaf(key).member_ids[1:], dtype=pl.String)
@@ -186,7 +215,7 @@ class Shelf:
     def __init__(self, catalogue: Catalogue, root: Path, versions: Callable[[Path], Versions] = ArrowVersions) -> None:
         self._catalogue = catalogue
         self._versions = versions(root)
-        self._books = self._open()
+        self._books = Books(catalogue, self._versions.open(catalogue.domains))
         self._lock = Lock()
 
     def current(self) -> Books:
@@ -194,13 +223,11 @@ class Shelf:
         if self._versions.current() != self._books.version:
             with self._lock:
                 if self._versions.current() != self._books.version:
-                    self._books = self._open()
+                    opened = self._versions.open(self._catalogue.domains)
+                    self._books = Books(self._catalogue, opened, self._books)
         return self._books
 
     @property
     def memo_bytes(self) -> int:
         """The size of all memos of the version that was read last."""
         return self._books.memo_bytes
-
-    def _open(self) -> Books:
-        return Books(self._catalogue, self._versions.open(self._catalogue.domains))

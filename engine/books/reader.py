@@ -1,6 +1,6 @@
 """Readers: the books as one profile sees them, the only door to the facts."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from hashlib import sha256
@@ -190,9 +190,9 @@ class Reader:
             self._members[dimension] = self._books.members(dimension)
         return self._members[dimension]
 
-    def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1) -> Value:
-        """Return the memo of a key for this version: a value that no visibility changes. `size` is in members."""
-        return self._books.memo(("for all", key), make, size)
+    def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1, of: Collection[str] = ()) -> Value:
+        """Return the memo of a key: a value that no visibility changes, of this version or of dimensions; see Books."""
+        return self._books.memo(("for all", key), make, size, of)
 
     def leaf_count(self, leaf: str) -> int:
         """Return the number of codes of a leaf dimension."""

@@ -166,10 +166,11 @@ def limits_of(limit: int | None, offset: int, *, listing: bool) -> Limits:
 
 
 def index_of(reader: Reader) -> Index:
-    """Return the index of all loaded members, made once per version of the books."""
+    """Return the index of all loaded members, made once for versions of the books with the same members."""
     findable = [dimension for dimension in reader.catalogue.dimensions.values() if is_findable(dimension)]
     size = 2 * sum(reader.leaf_count(dimension.leaf) for dimension in findable)
-    return reader.memo("search index", lambda: make_index(findable, reader), size)
+    keys = [dimension.key for dimension in findable]
+    return reader.memo("search index", lambda: make_index(findable, reader), size, of=keys)
 
 
 def make_index(dimensions: Sequence[Dimension], reader: Reader) -> Index:

@@ -71,6 +71,11 @@ class ArrowBackend:
         stored = self._manifest.tables.get(name)
         return pl.read_ipc(self._root / stored.file) if stored else None
 
+    def member_identities(self, leaf: str, tables: Collection[str]) -> frozenset[str]:
+        """Return the identities of the codes of a leaf dimension and of the given tables: files that never change."""
+        known = self._manifest.codes.get(leaf), *(self._manifest.tables.get(name) for name in tables)
+        return frozenset(stored.file for stored in known if stored is not None)
+
     def load_of(self, table: str) -> str | None:
         """Return the id of the load of a table of members, nodes or rates."""
         stored = self._manifest.tables.get(table)

@@ -329,6 +329,12 @@ class Backend(Protocol):
     def table(self, name: str) -> pl.DataFrame | None:
         """Return a table of members, nodes or rates, None if it was never loaded."""
 
+    def member_identities(self, leaf: str, tables: Collection[str]) -> frozenset[str]:
+        """Return the identities of the codes of a leaf dimension and of the given tables.
+
+        Two versions with the same identities hold the same codes and tables.
+        """
+
     def load_of(self, table: str) -> str | None:
         """Return the id of the load of a table of members, nodes or rates."""
 

@@ -6,12 +6,15 @@ import pytest
 
 from engine.books import books as opened_books
 from engine.books.reader import Reader
+from engine.books.search import index_of, search
 from engine.door import Door
 from engine.model.exact import Exact
-from engine.model.profiles import Grant, Profile
+from engine.model.profiles import EVERYONE, Grant, Profile
+from engine.model.requests import SearchRequest
 from engine.model.scope import Cut
 from engine.plans import base_groups
-from tests.support.small import LEDGER, small_books
+from tests.support.books import load_feeds
+from tests.support.small import LEDGER, csv, figure, small_books
 
 MEMBERS, PROFILES = 2_000, 90
 SHARE = 10  # the bound is so many times less here: as many profiles reach it with so many fewer members
@@ -83,3 +86,53 @@ def test_amounts_kept_for_a_filter_are_not_taken_for_those_of_who_sees_only_what
         )
         shown = [figure.as_json() if isinstance(figure, Exact) else None for figure in report.figures[0][0]]
         assert shown == [*[None] * 5, 100, None, None, 1000, None, None, None, 1100]
+
+
+def test_members_go_over_to_the_next_version_while_their_tables_stay_the_same(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={"gl": "date scenario product amount\n2021-01-05 actual M1 1"},
+        domains={"gl": LEDGER.replace("dimensions: {}", "dimensions: {product: product}")},
+        dimensions="""
+        product: {kind: leaf, members: live.product}
+        family: {kind: derived, from: product, attribute: family}
+        region: {kind: ragged, leaf_dimension: product, nodes: live.region}
+        """,
+        tables={
+            "product": "id name family\nM1 Lamp light\nM2 Desk wood",
+            "region": "node parent name leaf\nall - World -\nnorth all North -\nn1 north - M1\nn2 all - M2",
+        },
+    )
+    shelf, folder = books._shelf, tmp_path / "small"
+
+    def load(feed: str, rows: str) -> Door:
+        (folder / "data" / f"{feed}.csv").write_text(csv(rows))
+        load_feeds(folder, tmp_path / "state", feed)
+        return Door(shelf, EVERYONE)
+
+    def found(door: Door, query: str) -> list[tuple[str, str, str]]:
+        result = search(SearchRequest(query=query), door.reader)
+        return [(hit.dimension, hit.id, hit.name) for hit in (*result.records, *result.hierarchy_nodes)]
+
+    keys, before = ("product", "family", "region"), books.reader
+    first = {key: before.members(key) for key in keys} | {"index": index_of(before)}
+
+    later = load("gl", "date scenario product amount\n2021-01-05 actual M1 3\n2021-01-06 actual M2 4")
+    assert {key: later.reader.members(key) for key in keys} | {"index": index_of(later.reader)} == first
+    assert all(later.reader.members(key) is first[key] for key in keys)
+    assert figure(later.metric("revenue", scenarios={"A": "actual"}, period="2021")) == 7
+    assert {hit[:2] for hit in found(later, "desk")} >= {("product", "M2"), ("region", "n2")}  # hidden before: no row
+
+    renamed = load("product", "id name family\nM1 Lamp light\nM2 Table wood")
+    assert found(renamed, "desk") == []
+    assert ("product", "M2", "Table") in found(renamed, "table")
+    assert renamed.reader.members("region").label("n2") == "Table"
+    assert before.members("product").label("M2") == "Desk"  # the version that a running call reads
+
+    extended = load("gl", "date scenario product amount\n2021-01-05 actual M1 3\n2021-01-06 actual Zebra 5")
+    assert ("product", "Zebra", "Zebra") in found(extended, "zebra")
+    moved = load("region", "node parent name leaf\nall - World -\nsouth all South -\ns1 south - M1\nn2 all - M2")
+    assert found(moved, "north") == []
+    assert ("region", "south", "South") in found(moved, "south")
+    held = moved.reader._books._memos
+    assert all(memo is not first["index"] for memo, _ in held.values())
