@@ -228,6 +228,12 @@ class Shelf:
         return self._books
 
     @property
+    def at_hand(self) -> Books | None:
+        """The current Books, None if they must be opened first."""
+        books = self._books
+        return books if self._versions.current() == books.version else None
+
+    @property
     def memo_bytes(self) -> int:
         """The size of all memos of the version that was read last."""
         return self._books.memo_bytes

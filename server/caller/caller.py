@@ -208,6 +208,15 @@ class Callers:
         limits = (self.answer_tokens, self.row_cap, self.report_groups)
         return Caller(reader, feeds, datasets, files, scripts, uploads, imports, *limits, stop, admit)
 
+    def at_hand(self, principal: Principal) -> Reader | None:
+        """Return the books as a principal who calls sees them, None if that takes more than a look at what is known."""
+        profiles = self.profiles.at_hand(self.instance.catalogue) if self.profiles else self.instance.profiles
+        books = self.shelf.at_hand
+        if profiles is None or books is None:
+            return None
+        self.keeping.callers.note(principal)
+        return Reader(books, profiles.held_by(principal.subject, principal.claims))
+
     def reader_of(self, principal: Principal) -> Reader:
         """Return the books as a principal sees them, outside a call: a link carries no token."""
         return Reader(self.shelf.current(), self._held_by(principal))

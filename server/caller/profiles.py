@@ -47,14 +47,25 @@ class LiveProfiles:
 
     def of(self, catalogue: Catalogue) -> Profiles:
         """Return the profiles for a catalogue; raises Unavailable if the source has been down for too long."""
-        built = self._built
-        if built is None or self.age > KEPT_SECONDS:
+        built = self._serving
+        if built is None:
             raise Unavailable(NOBODY_KNOWS, retry_after_ms=RETRY_AFTER_MS)
         if built.catalogue is not catalogue:
             with self._lock:
                 self._catalogue = catalogue
                 built = self._build((self._built or built).document)
         return built.profiles
+
+    def at_hand(self, catalogue: Catalogue) -> Profiles | None:
+        """Return the profiles for a catalogue if `of` would return them without building any, else None."""
+        built = self._serving
+        return built.profiles if built is not None and built.catalogue is catalogue else None
+
+    @property
+    def _serving(self) -> BuiltProfiles | None:
+        """The profiles that were built last, None if the source has been down for too long."""
+        built = self._built
+        return None if built is None or self.age > KEPT_SECONDS else built
 
     def fit(self, catalogue: Catalogue) -> None:
         """Rebuild the profiles for another catalogue."""

@@ -23,17 +23,17 @@ from server.http.lanes import Lane
 from server.telemetry.calls import Telemetry, safe_name
 from server.tools.tool import Deployment, Tool
 from server.tools.toolbox import TOOLS
-from server.wire.answers import as_json
+from server.wire.answers import Answer, as_json
 from server.wire.arguments import Json, read_request
 
-# Dispatch. A call over a limit is answered `busy` immediately; who calls on regardless waits for it. Other calls run in
-# one of five lanes: heavy calls on a thread for every two cores of the worker, scripts on as many as may run at once,
-# exports and light calls on eight each. More would only take turns, since Python runs one thread at a time. A heavy
-# call whose report or rows turn out to be large leaves its thread and begins anew in the fifth, whose calls run one
-# after another, so that no other call waits behind them; it must fit below the memory ceiling of the worker. A call
-# whose client is gone or whose deadline has passed does not start, or stops before the next frame it collects; its
-# lease is released when its thread ends. A query past its deadline cannot be cancelled; dispatch reports it, so that
-# the supervisor replaces the worker.
+# Dispatch. A call over a limit is answered `busy` immediately; who calls on regardless waits for it. An answer that the
+# books memoise is sent at once, as a thread takes longer than that. Other calls run in one of five lanes: heavy calls
+# on a thread for every two cores of the worker, scripts on as many as may run at once, exports and light calls on eight
+# each. More would only take turns, since Python runs one thread at a time. A heavy call whose report or rows turn out
+# to be large leaves its thread and begins anew in the fifth, whose calls run one after another, so that no other call
+# waits behind them; it must fit below the memory ceiling of the worker. A call whose client is gone or whose deadline
+# has passed does not start, or stops before the next frame it collects; its lease is released when its thread ends. A
+# query past its deadline cannot be cancelled; dispatch reports it, so that the supervisor replaces the worker.
 
 
 LIGHT_THREADS = 8
@@ -66,6 +66,11 @@ class CallResult:
     render_block: Json | None = None  # the table that a widget draws
     details: Json | None = None  # what only programs need
     picture: bytes | None = None  # a PNG
+
+    @classmethod
+    def of(cls, answer: Answer, block: Json | None = None) -> "CallResult":
+        """Return the answer of a tool, with the block of its widget, as the result of a call."""
+        return cls(answer.result, answer.json, render_block=block, details=answer.details, picture=answer.picture)
 
     @classmethod
     def refused(cls, result: Json) -> "CallResult":
@@ -207,7 +212,11 @@ class Dispatcher:
 
     async def _admitted(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> CallResult:
         deadline = monotonic() + self._deadline
+        known = self._at_hand(tool, arguments, principal)
         lease = await self._take(principal)
+        if known is not None:
+            await self._leases.give_back(lease)
+            return known
         stop = StopCheck(deadline)
         context = copy_context()
 
@@ -229,6 +238,18 @@ class Dispatcher:
         if not done:
             raise DeadlineExceeded("The call took longer than its deadline. Ask for less at once.")
         return ended.result()
+
+    def _at_hand(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> CallResult | None:
+        """Return the answer of a call that the books memoise, None if a thread must make it. Waits for nothing."""
+        reader = self._callers.at_hand(principal) if tool.is_memoised else None
+        if reader is None:
+            return None
+        try:
+            asked = read_request(tool.shape, arguments)
+        except Refusal:
+            return None
+        known = tool.answer_at_hand(reader, self._callers.answer_tokens, asked)
+        return None if known is None else CallResult.of(known)
 
     async def _take(self, principal: Principal) -> str:
         try:
@@ -286,9 +307,7 @@ class Dispatcher:
             with stopped_by(stop):
                 answer = tool.answer(self._callers.of(principal, stop, admit), asked)
                 block = answer.render_block() if tool.widget else None
-            return CallResult(
-                answer.result, answer.json, render_block=block, details=answer.details, picture=answer.picture
-            )
+            return CallResult.of(answer, block)
         except LargeCall:
             return None
         except Refusal as refusal:

@@ -1,12 +1,13 @@
 """Tools: the arguments, function and description of each, and the widget that shows its result."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
+from engine.books.reader import Reader
 from engine.model.requests import Request
 from server.base.settings import Settings
 from server.caller.caller import Caller
@@ -61,6 +62,10 @@ LaneName = Literal["heavy", "light", "scripts", "exports"]
 JSON_OF_A_MEMBER = 16  # bytes of JSON that, with its objects, take at most as much memory as a member of a memo
 
 
+class NotAtHand(Exception):
+    """An answer is not memoised."""
+
+
 class Effect(Enum):
     """The side effect of a call; no call changes the books."""
 
@@ -94,7 +99,7 @@ class Tool:
     takes_files: bool = False  # of a caller's: no local caller needs that
     local_description: str = ""  # for local callers, where it differs
     is_twin: bool = False  # of the tool listed before, which describes the arguments
-    is_memoised: bool = False  # whether the answer is the same for a version of the books and a permission
+    is_memoised: bool = False  # whether a version of the books and a permission have one answer; it is never withheld
     shape: Shape[Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,8 +109,18 @@ class Tool:
         """Return the answer of a call. The books memoise it where it is the same each time; nobody changes it."""
         if not self.is_memoised:
             return self.run(caller, asked)
-        key = ("answer", self.name, asked, caller.answer_tokens)
+        key = self._key(asked, caller.answer_tokens)
         return caller.reader.memo_as_seen(key, lambda: self.run(caller, asked), size_of)
+
+    def answer_at_hand(self, reader: Reader, answer_tokens: int, asked: Request) -> Answer | None:
+        """Return the answer that the books memoise, None if there is none."""
+        try:
+            return reader.memo_as_seen(self._key(asked, answer_tokens), not_at_hand)
+        except NotAtHand:
+            return None
+
+    def _key(self, asked: Request, answer_tokens: int) -> Hashable:
+        return "answer", self.name, asked, answer_tokens
 
     @property
     def schema(self) -> Json:
@@ -116,6 +131,11 @@ class Tool:
     def words(self) -> str:
         """The description with an example call, as models read it."""
         return f"{self.description} Example: {json.dumps(self.example)}" if self.example else self.description
+
+
+def not_at_hand() -> Answer:
+    """Raise NotAtHand."""
+    raise NotAtHand
 
 
 def size_of(answer: Answer) -> int:
