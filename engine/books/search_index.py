@@ -1,7 +1,7 @@
 """The search index: every member and node of the books, and the words that find them."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property, reduce
@@ -161,6 +161,7 @@ MOST_WORDS = 8  # of a query, for close spelling
 ROW, RANK = "row", "rank"  # columns of the matches
 LISTED, EXACT, BEGINS, WORD_BEGINS, CONTAINS, SPELLED = range(6)  # ranks, best first; SPELLED and more: less alike
 ROWS = 2**32  # more than any index has
+FEW = 500  # matches that are sorted in Python, which takes less than a plan of Polars
 
 
 @dataclass(frozen=True)
@@ -324,16 +325,14 @@ class Best:
     @classmethod
     def of(cls, found: pl.LazyFrame, first_node: int, most_records: int, most_nodes: int) -> "Best":
         """Take the first records and nodes, by rank and then in display order."""
-        places = pl.col("place")
-        best = found.select_seq(
-            is_node=pl.col(ROW) >= first_node, place=pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW)
-        )
-        records, nodes = (
-            best.select_seq(
-                places.filter(~pl.col("is_node")).bottom_k(most_records).implode().alias("records"),
-                places.filter("is_node").bottom_k(most_nodes).implode().alias("nodes"),
-            )
-            .collect()
-            .row(0)
-        )
-        return cls([divmod(place, ROWS) for place in sorted(records)], [divmod(place, ROWS) for place in sorted(nodes)])
+        place = pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW)
+        rows = found.select_seq(place.alias("place")).collect()
+        places: Iterable[int] = rows["place"]
+        if rows.height > FEW:
+            place, is_node = pl.col("place"), pl.col("place") % ROWS >= first_node
+            few = place.filter(~is_node).bottom_k(most_records), place.filter(is_node).bottom_k(most_nodes)
+            places = rows.select(pl.concat_list(part.implode() for part in few)).item()
+        best = [divmod(place, ROWS) for place in sorted(places)]
+        at = [place for place in best if place[1] < first_node]
+        above = [place for place in best if place[1] >= first_node]
+        return cls(at[:most_records], above[:most_nodes])
