@@ -108,6 +108,10 @@ class AmountRange:
         """Return the range of all amounts, which a row without one is not in."""
         return cls(measure, LEAST_AMOUNT, MOST_AMOUNT)
 
+    def holds(self, amount: int | None) -> bool:
+        """Tell whether an amount lies in the range; none lies in no range."""
+        return amount is not None and (self.least <= amount <= self.most) is not self.complement
+
 
 @dataclass(frozen=True)
 class Conjunction:

@@ -1,15 +1,14 @@
 """Contributions: what each row adds to a figure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
-from operator import and_, or_
+from typing import Any
 
 import polars as pl
 
 from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
 from engine.model.exact import ONE, ZERO, Exact
-from engine.model.fact_store import DATE, in_range
+from engine.model.fact_store import DATE
 from engine.model.formulas import Figure, Nothing
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.stopping import watched
@@ -17,7 +16,7 @@ from engine.plans.accumulators import Amounts, figure_cells
 from engine.plans.row_plan import RowPlan, WeightedTerm
 from engine.plans.windows import IntervalSplits
 
-Row = Mapping[str, int]
+Row = Mapping[str, Any]  # by column: the date, codes and amounts of one row; null amounts and dates are None
 
 
 def contributions(plan: RowPlan, rows: pl.DataFrame, figure: Figure) -> list[Exact]:
@@ -26,32 +25,31 @@ def contributions(plan: RowPlan, rows: pl.DataFrame, figure: Figure) -> list[Exa
     For MIN and MAX only the row that decides the figure contributes; for COUNT_DISTINCT the first row of each member.
     """
     found, terms = [ZERO] * rows.height, plan.weighted_terms
-    counted = rows.select_seq(counts(term, rows).alias(str(at)) for at, term in enumerate(terms))
     columns = dict.fromkeys(column for term in terms for column in columns_of(term))
-    records = rows.select_seq(*columns).to_dicts() if columns else [{}] * rows.height
-    for at, term in enumerate(watched(terms)):
-        for row in watched(counted[str(at)].arg_true()):
-            found[row] = found[row] + amount_of(term, records[row])
+    records = rows.select_seq(*columns).to_dicts()
+    for term in watched(terms):
+        for at, row in enumerate(watched(records)):
+            if counts(term, row):
+                found[at] = found[at] + amount_of(term, row)
     decide = DECIDERS.get(terms[0].base.over_members)
     return decide(terms[0], rows, found, figure) if decide else found
 
 
-def counts(weighted_term: WeightedTerm, rows: pl.DataFrame) -> pl.Expr:
-    """Return an expression that tells whether a term counts a row."""
-    inside = [
-        pl.col(leaf).is_in(pl.Series([pl.Series(sorted(codes), dtype=rows.schema[leaf], strict=False)]))
-        for leaf, codes in weighted_term.weights.by_leaf.items()
-    ]
-    inside += map(in_range, weighted_term.ranges)
-    if not weighted_term.base.over_members.counts:
-        inside.append(pl.col(weighted_term.base.measure.key).is_not_null())
-    spans = (pl.col(DATE).is_between(span.first, span.last) for span in weighted_term.window.spans)
-    undated = pl.col(DATE).is_null() & weighted_term.window.is_undated
-    return reduce(and_, inside, reduce(or_, spans, undated))
+def counts(weighted_term: WeightedTerm, row: Row) -> bool:
+    """Tell whether a term counts a row."""
+    base, day, window = weighted_term.base, row[DATE], weighted_term.window
+    return (
+        (window.is_undated if day is None else any(span.holds(day) for span in window.spans))
+        and all(row[leaf] in codes for leaf, codes in weighted_term.weights.by_leaf.items())
+        and all(known.holds(row[known.measure]) for known in weighted_term.ranges)
+        and (base.over_members.counts or row[base.measure.key] is not None)
+    )
 
 
 def columns_of(weighted_term: WeightedTerm) -> Iterator[str]:
     """Yield the columns that decide on what a row adds to a term."""
+    yield DATE
+    yield from (known.measure for known in weighted_term.ranges)
     yield from weighted_term.weights.by_leaf
     yield from (leaf for factor in weighted_term.weights.factors for leaf in factor.leaves)
     if not weighted_term.base.over_members.counts:

@@ -15,6 +15,7 @@ from engine.queries.rows import row_query
 from engine.report.inspection import inspect
 from tests.support.drilling import exactly
 from tests.support.inspecting import CAP, FACTS, UNCUT, ledger, rows_of
+from tests.support.small import small_books
 
 
 @pytest.fixture(scope="module")
@@ -139,3 +140,34 @@ def test_scope_cuts_rows_contributions_and_totals(tmp_path: Path) -> None:
     assert found["contribution_total"] == 95
     assert rows_of(books, period_start="2021-01", filters={"entity": "E2"})["rows"] == []
     assert rows_of(books, scenario_id="budget", period_start="2021-01")["rows"] == []
+
+
+def test_a_row_counts_in_the_terms_alone_whose_days_it_has(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": "date scenario amount\n2020-12-31 actual 100\n2021-01-31 actual 105\n2021-02-28 actual 85\n"
+            "2021-03-31 actual 90"
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {}
+            measures: {amount: {places: 2}}
+            inspect_enabled: true
+            metrics:
+              flow: {measure: amount}
+              closing: {measure: amount, over_time: closing}
+              opening: {measure: amount, over_time: opening}
+              movement: {formula: closing - opening}
+              both: {formula: flow + closing}
+            """
+        },
+    )
+    asked: dict[str, Any] = {"period_start": "2021-Q1", "columns": ("date", "amount")}
+    movement = rows_of(books, filters={"metric": "movement"}, **asked)
+    assert movement["rows"] == [["2020-12-31", 100, -100], ["2021-03-31", 90, 90]]
+    assert movement["contribution_total"] == -10
+    both = rows_of(books, filters={"metric": "both"}, **asked)
+    assert [row[2] for row in both["rows"]] == [105, 85, 180]
+    assert both["contribution_total"] == 370
