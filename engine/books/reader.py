@@ -191,7 +191,7 @@ class Reader:
         return self._members[dimension]
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1, of: Collection[str] = ()) -> Value:
-        """Return the memo of a key: a value that no visibility changes, of this version or of dimensions; see Books."""
+        """Return the memo of a key: a value that no visibility changes. `size` and `of` are those of Books.memo."""
         return self._books.memo(("for all", key), make, size, of)
 
     def leaf_count(self, leaf: str) -> int:

@@ -325,13 +325,12 @@ class Best:
     @classmethod
     def of(cls, found: pl.LazyFrame, first_node: int, most_records: int, most_nodes: int) -> "Best":
         """Take the first records and nodes, by rank and then in display order."""
-        place = pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW)
-        rows = found.select_seq(place.alias("place")).collect()
-        places: Iterable[int] = rows["place"]
-        if rows.height > FEW:
+        ranked_rows = found.select_seq(place=pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW)).collect()
+        places: Iterable[int] = ranked_rows["place"]
+        if ranked_rows.height > FEW:
             place, is_node = pl.col("place"), pl.col("place") % ROWS >= first_node
             few = place.filter(~is_node).bottom_k(most_records), place.filter(is_node).bottom_k(most_nodes)
-            places = rows.select(pl.concat_list(part.implode() for part in few)).item()
+            places = ranked_rows.select(pl.concat_list(part.implode() for part in few)).item()
         best = [divmod(place, ROWS) for place in sorted(places)]
         at = [place for place in best if place[1] < first_node]
         above = [place for place in best if place[1] >= first_node]

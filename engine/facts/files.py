@@ -87,11 +87,10 @@ def canonical_nulls(column: pl.Series) -> pa.Array:
     if not column.null_count():
         return values
     blank: Any = "" if column.dtype == pl.String else 0
-    whole_bytes = column.is_not_null().extend_constant(False, -len(column) % 8).rechunk()
+    valid = column.is_not_null().extend_constant(False, -len(column) % 8).rechunk()  # so that no bit of a byte is open
     filled = column.to_physical().fill_null(blank).to_arrow(compat_level=pl.CompatLevel.oldest())
-    return pa.Array.from_buffers(
-        values.type, len(filled), [whole_bytes.to_arrow().buffers()[1], *filled.buffers()[1:]], column.null_count()
-    )
+    buffers = [valid.to_arrow().buffers()[1], *filled.buffers()[1:]]
+    return pa.Array.from_buffers(values.type, len(filled), buffers, column.null_count())
 
 
 def write_durably(path: Path, content: bytes) -> None:

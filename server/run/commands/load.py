@@ -50,7 +50,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     interrupt_on_sigterm()
     with platform(settings) as opened:
         opened.start_database()
-        from server.run.commands.loading import load_feeds  # noqa: PLC0415 - a fourth of all imports, while it starts
+        from server.run.commands.loading import load_feeds  # noqa: PLC0415 - see that module
 
         end_imports()
         return load_feeds(instance, settings, opened, chosen, periods=periods, due_at=asked.due)

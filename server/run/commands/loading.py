@@ -1,4 +1,4 @@
-"""The feeds that `tieout load` loads, and what it prints of them."""
+"""The part of `tieout load` that is imported while the database starts: it loads feeds and prints what they brought."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
