@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.books import search_index
 from engine.door import Door, open_books
 from engine.instance.read import read_instance
 from engine.model.errors import BadArguments, DimensionUnavailable, Refusal, Unavailable, UnknownName
@@ -203,6 +204,17 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def many(crowd: Path) -> Door:
     """All of them."""
     return open_books(crowd / "small", state=crowd / "state")
+
+
+@pytest.mark.parametrize("query", [None, "client", "1", "client 12"])
+@pytest.mark.parametrize("few", [0, 1_000_000])
+def test_many_matches_and_few_are_ranked_alike(
+    many: Door, monkeypatch: pytest.MonkeyPatch, query: str | None, few: int
+) -> None:
+    """Which of the two ways ranks them depends on their number alone."""
+    expected = find(many, query)
+    monkeypatch.setattr(search_index, "FEW", few)
+    assert find(many, query) == expected
 
 
 def test_each_section_has_its_own_default_limit(many: Door) -> None:
