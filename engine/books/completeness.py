@@ -170,16 +170,16 @@ def tree_remarks(postings: Postings, trees: Sequence[tuple[Dimension, RaggedNode
 
 def path_counts(tree: RaggedNodes) -> Mapping[int, int]:
     """Return how many paths lead from the roots to each leaf."""
-    parents = Counter(child for node in tree.nodes.values() for child, _ in node.children)
+    parents = Counter(child for edges in tree.edges.values() for child, _ in edges)
     paths = Counter(node for node, _ in tree.roots)
-    ready = [node for node in tree.nodes if not parents[node]]
+    ready = [node for node in tree.names if not parents[node]]
     leaves: dict[int, int] = defaultdict(int)
     while ready:
-        node = tree.nodes[ready.pop()]
-        if node.posting_leaf is not None:
-            leaves[node.posting_leaf] += paths[node.node]
-        for child, _ in node.children:
-            paths[child] += paths[node.node]
+        node = ready.pop()
+        if node in tree.postings:
+            leaves[tree.postings[node]] += paths[node]
+        for child, _ in tree.edges.get(node, ()):
+            paths[child] += paths[node]
             parents[child] -= 1
             if not parents[child]:
                 ready.append(child)

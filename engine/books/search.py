@@ -302,14 +302,11 @@ def find_visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl
     visible: list[bool] = []
     for key, rows in index.dimensions.items():
         shown = reader.visible(key) if key in reader.dimensions and dimension in (None, key) else ()
-        visible += [index.ids[row] in shown and called_so(row, key, index, reader) for row in rows]
+        visible += [member in shown for member in index.ids[rows.start : rows.stop]]
+    for row, has_leafs_texts in index.lent.items():
+        members = reader.members(index.dimension_of(row)) if visible[row] else None
+        visible[row] = members is not None and sees_lender(members, index.ids[row], reader) is has_leafs_texts
     return pl.Series(visible, dtype=pl.Boolean)
-
-
-def called_so(row: int, dimension: str, index: Index, reader: Reader) -> bool:
-    """Tell whether the reader may know the texts of a row."""
-    lent = index.lent.get(row)
-    return lent is None or sees_lender(reader.members(dimension), index.ids[row], reader) is lent
 
 
 def hit(row: int, rank: int, index: Index, reader: Reader) -> Hit:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property, reduce
+from itertools import chain
 from operator import and_
 from unicodedata import combining, normalize
 
@@ -22,6 +23,7 @@ LOOK_ALIKES = str.maketrans(
     | dict.fromkeys("“”„«»″", '"')
     | dict.fromkeys("‐‒–—―−", "-")
 )
+FIRST_COMBINING = "\u0300"
 NO_WORD = re.compile(r"[\W_]+")
 
 
@@ -33,7 +35,8 @@ def fold(text: str) -> str:
     folded = text.casefold()
     if not text.isascii():
         apart = normalize("NFKD", text.replace("´", "'"))
-        folded = "".join(char for char in apart if not combining(char)).casefold().translate(LOOK_ALIKES)
+        letters = [char for char in apart if char < FIRST_COMBINING or not combining(char)]
+        folded = "".join(letters).casefold().translate(LOOK_ALIKES)
     if not folded.isprintable():
         folded = "".join(char for char in folded if char.isprintable() or char.isspace())
     return " ".join(folded.split())
@@ -188,19 +191,22 @@ class Index:
         entry_of: list[int] = []
         for members in (*lists, *trees):
             begin = len(ids)
-            for member in (*members.ids(), UNASSIGNED):
-                known = (member, members.code(member), members.label(member))
-                if members.posting_leaf(member) is not None:
+            unassigned = (UNASSIGNED, members.code(UNASSIGNED), members.label(UNASSIGNED), None)
+            for member, code, label, bare_label in chain(members.texts(), (unassigned,)):
+                if bare_label is not None:
                     lent |= {len(ids): False, len(ids) + 1: True}
                     ids.append(member)
-                    entry_of.append(entries.setdefault((member, None, members.bare_label(member)), len(entries)))
+                    entry_of.append(entries.setdefault((member, None, bare_label), len(entries)))
                 ids.append(member)
-                entry_of.append(entries.setdefault(known, len(entries)))
+                entry_of.append(entries.setdefault((member, code, label), len(entries)))
             ranges[members.dimension] = range(begin, len(ids))
-        parts = [tuple(dict.fromkeys(fold(part) for part in known if part)) for known in entries]
-        texts = pl.DataFrame(
-            {"text": ["".join(f"{BEGIN}{part}{END}" for part in known) for known in parts]}, schema={"text": pl.String}
-        ).with_columns(words=pl.col("text").str.replace_all(BETWEEN_WORDS, " "))
+        marked = (
+            "".join([f"{BEGIN}{part}{END}" for part in dict.fromkeys(map(fold, filter(None, known)))])
+            for known in entries
+        )
+        texts = pl.DataFrame({"text": marked}, schema={"text": pl.String}).with_columns(
+            words=pl.col("text").str.replace_all(BETWEEN_WORDS, " ")
+        )
         rows = pl.DataFrame({ENTRY: entry_of}, schema={ENTRY: pl.UInt32}).with_row_index(ROW)
         return cls(
             dimensions=ranges,

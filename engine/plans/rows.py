@@ -272,7 +272,7 @@ def rollup_rows(line: RollupLine, statement: str, reader: Reader) -> Iterator[Ro
         )
         if level < line.depth:
             for child in tree.children(node, visible.__contains__):
-                weight = ONE if child.endswith(OWN) else dict(tree.nodes[node].children)[child]
+                weight = ONE if child.endswith(OWN) else dict(tree.edges[node])[child]
                 yield from node_rows(child, level + 1, child_favourable(good, weight), weight)
 
     if line.node in visible:

@@ -134,10 +134,11 @@ def header_notes(
 
 def heads_of(tree: str, reader: Reader) -> Iterator[tuple[int, str]]:
     """Yield the posting leaf and the id of every visible node with visible nodes below it."""
-    nodes, visible = reader.members(tree), reader.visible(tree)
-    for key, node in nodes.nodes.items() if isinstance(nodes, RaggedNodes) else ():
-        if node.posting_leaf is not None and key in visible and any(child in visible for child, _ in node.children):
-            yield node.posting_leaf, key
+    members, visible = reader.members(tree), reader.visible(tree)
+    if isinstance(members, RaggedNodes):
+        for key, leaf in members.postings.items():
+            if key in visible and any(child in visible for child, _ in members.edges.get(key, ())):
+                yield leaf, key
 
 
 def balance_notes(plan: FigurePlan, column_read: ColumnRead, balances: Iterable["SummedBalance"]) -> Iterator[Note]:

@@ -113,9 +113,9 @@ def into_total(
     roots = {} if under else {node: weight for node, weight in members.roots if node in visible}
     top = under or list(roots)
     edges = dict(roots)
-    if len(top) == 1 and top[0] in members.nodes and top[0] not in shown:
+    if len(top) == 1 and top[0] in members.names and top[0] not in shown:
         root = roots.get(top[0], ONE)
-        edges = {child: edge * root for child, edge in watched(members.nodes[top[0]].children)} | {top[0] + OWN: root}
+        edges = {child: edge * root for child, edge in watched(members.edges.get(top[0], ()))} | {top[0] + OWN: root}
     return {member: edges[member] for member in watched(shown) if edges.get(member, ONE) != ONE}
 
 

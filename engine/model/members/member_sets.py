@@ -17,6 +17,9 @@ from engine.model.scope import UNASSIGNED
 
 Leaves = Mapping[int, Exact]  # leaf code -> weight
 Visible = Callable[[str], bool]  # whether the caller may see an id
+Texts = tuple[
+    str, str | None, str, str | None
+]  # an id, its code, its label; its bare label if a posting leaf lends both
 
 NULL_CODE = 0
 BUSINESS_CODE = "code"  # the attribute with the code that other systems use
@@ -44,6 +47,9 @@ class MemberSet(Protocol):
 
     def code(self, member: str) -> str | None:
         """Return the code of an id in other systems."""
+
+    def texts(self) -> Iterator[Texts]:
+        """Yield what a search finds each id by, in display order."""
 
     def leaves(self, member: str) -> Leaves:
         """Return the leaf codes of an id, each with its weight."""
@@ -90,6 +96,10 @@ class FlatMembers(ABC):
     @abstractmethod
     def label(self, member: str) -> str:
         """Return the name shown for an id."""
+
+    def texts(self) -> Iterator[Texts]:
+        """Yield id, code and label of each id."""
+        return ((member, self.code(member), self.label(member), None) for member in self.ids())
 
     def below(self, member: str) -> frozenset[int]:
         """Return the leaf codes an id stands for."""
@@ -167,6 +177,11 @@ class LeafMembers(FlatMembers):
     def business_codes(self) -> Sequence[str | None]:
         """The codes that the table of members gives, by code; empty where it has none."""
         return self.attributes.get(BUSINESS_CODE, ())
+
+    def texts(self) -> Iterator[Texts]:
+        """Yield id, code and name of each member."""
+        codes = self.business_codes or (None,) * len(self.names)
+        return ((self.member_ids[at], codes[at], self.names[at], None) for at in self.order)
 
     def leaves(self, member: str) -> Leaves:
         """Return the member's own code."""

@@ -9,22 +9,19 @@ from functools import cached_property
 import polars as pl
 
 from engine.model.exact import ONE, Exact
-from engine.model.members.member_sets import LeafMembers, Leaves, Visible
+from engine.model.members.member_sets import LeafMembers, Leaves, Texts, Visible
 from engine.model.scope import ALL, OWN, UNASSIGNED
+
+Edges = Sequence[tuple[str, Exact]]  # nodes in their order, each with its weight
 
 
 class HierarchyFault(ValueError):
     """An invalid hierarchy: a cycle, or a leaf with two weights. The loader reports it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One node of a hierarchy: its ordered children with weights, and its posting leaf, if any."""
-
-    node: str
-    name: str | None  # None: the name of its posting leaf
-    children: tuple[tuple[str, Exact], ...]
-    posting_leaf: int | None
+def own_label(name: str) -> str:
+    """Return the name of a node's own postings."""
+    return f"{name} (own)"
 
 
 @dataclass(frozen=True)
@@ -33,8 +30,10 @@ class RaggedNodes:
 
     dimension: str
     of: LeafMembers
-    nodes: Mapping[str, Node]
-    roots: tuple[tuple[str, Exact], ...]
+    names: Mapping[str, str | None]  # of every node; None: the name of its posting leaf
+    edges: Mapping[str, Edges]  # the children of each node that has any
+    postings: Mapping[str, int]  # the posting leaf of each node that has one
+    roots: Edges
     adds_paths: bool = False
 
     @property
@@ -49,56 +48,67 @@ class RaggedNodes:
     @cached_property
     def is_simple(self) -> bool:
         """Whether every node has one parent and every leaf one node."""
-        reached = [*self.roots, *(edge for node in self.nodes.values() for edge in node.children)]
-        owns = [node.posting_leaf for node in self.nodes.values() if node.posting_leaf is not None]
-        return len({node for node, _ in reached}) == len(reached) and len(set(owns)) == len(owns)
+        reached = [node for edges in (self.roots, *self.edges.values()) for node, _ in edges]
+        return len(set(reached)) == len(reached) and len(set(self.postings.values())) == len(self.postings)
 
     def ids(self) -> Iterator[str]:
         """Yield the nodes from the top down. If a node has children, its own postings follow it."""
         return iter(self._ids)
 
     @cached_property
+    def _reached(self) -> Sequence[str]:
+        """The nodes below the roots, from the top down."""
+        return list(self._downward(node for node, _ in self.roots))
+
+    @cached_property
     def _ids(self) -> Sequence[str]:
         ids = []
-        for key in self._downward(node for node, _ in self.roots):
+        for key in self._reached:
             ids.append(key)
-            if self.nodes[key].children and self.nodes[key].posting_leaf is not None:
+            if key in self.edges and key in self.postings:
                 ids.append(key + OWN)
         return ids
 
     def has(self, member: str) -> bool:
         """Tell whether a node has this id; `NODE/(own)` exists if the node has a posting leaf."""
-        node = self.nodes.get(member.removesuffix(OWN))
-        return member in (UNASSIGNED, ALL) or (
-            node is not None and (not member.endswith(OWN) or node.posting_leaf is not None)
-        )
+        nodes = self.postings if member.endswith(OWN) else self.names
+        return member in (UNASSIGNED, ALL) or member.removesuffix(OWN) in nodes
 
     def label(self, member: str) -> str:
         """Return the node's name."""
         if member in (UNASSIGNED, ALL):
             return member
-        node = self.nodes[member.removesuffix(OWN)]
-        name = node.name or (node.node if node.posting_leaf is None else self.of.names[node.posting_leaf])
-        return f"{name} (own)" if member.endswith(OWN) else name
+        node = member.removesuffix(OWN)
+        name = self._name(node, self.postings.get(node))
+        return own_label(name) if member.endswith(OWN) else name
+
+    def _name(self, node: str, leaf: int | None) -> str:
+        return self.names[node] or (node if leaf is None else self.of.names[leaf])
 
     def bare_label(self, member: str) -> str:
         """Return a node's name of its own, else its id."""
-        return self.nodes[member].name or member
+        return self.names[member] or member
 
     def posting_leaf(self, member: str) -> str | None:
         """Return the posting leaf of a node with children; it can be hidden although the node is visible."""
-        node = self.nodes.get(member)
-        return (
-            None
-            if node is None or node.posting_leaf is None or not node.children
-            else self.of.member_ids[node.posting_leaf]
-        )
+        return self.of.member_ids[self.postings[member]] if member in self.edges and member in self.postings else None
 
     def code(self, member: str) -> str | None:
         """Return the code of the posting leaf of a node."""
-        node = self.nodes.get(member.removesuffix(OWN))
-        known = self.of.business_codes
-        return known[node.posting_leaf] if known and node is not None and node.posting_leaf is not None else None
+        leaf, known = self.postings.get(member.removesuffix(OWN)), self.of.business_codes
+        return known[leaf] if known and leaf is not None else None
+
+    def texts(self) -> Iterator[Texts]:
+        """Yield the texts of each id; a node with children and a posting leaf has a bare label."""
+        codes = self.of.business_codes or (None,) * len(self.of.names)
+        for node in self._reached:
+            leaf = self.postings.get(node)
+            code, name = None if leaf is None else codes[leaf], self._name(node, leaf)
+            if leaf is None or node not in self.edges:
+                yield node, code, name, None
+            else:
+                yield node, code, name, self.bare_label(node)
+                yield node + OWN, code, own_label(name), None
 
     def leaves(self, member: str) -> Leaves:
         """Return the leaves below a node and its posting leaf, each with the product of the weights on its path."""
@@ -112,13 +122,12 @@ class RaggedNodes:
             self._weights[member] = self._multiplied(member)
         for node in self._upward([member]) if member not in self._weights else ():
             if node not in self._weights:
-                below = ((self._weights[child], edge) for child, edge in self.nodes[node].children)
+                below = ((self._weights[child], edge) for child, edge in self.edges.get(node, ()))
                 self._weights[node] = self._joined([(self._own_postings(node), ONE), *below], node)
         return self._weights[member]
 
     def _own_postings(self, key: str) -> Leaves:
-        leaf = self.nodes[key].posting_leaf
-        return {} if leaf is None else {leaf: ONE}
+        return {self.postings[key]: ONE} if key in self.postings else {}
 
     def _multiplied(self, top: str) -> Leaves:
         """Return the leaves below a node of a simple tree, multiplying weights on the way down."""
@@ -126,12 +135,10 @@ class RaggedNodes:
         ahead = [(top, ONE)]
         while ahead:
             key, weight = ahead.pop()
-            node = self.nodes[key]
-            if node.posting_leaf is not None:
-                weights[node.posting_leaf] = weight
-            ahead.extend(
-                (child, weight if edge == ONE else weight * edge) for child, edge in node.children[::-1] if edge
-            )
+            if key in self.postings:
+                weights[self.postings[key]] = weight
+            below = self.edges.get(key, ())[::-1]
+            ahead.extend((child, weight if edge == ONE else weight * edge) for child, edge in below if edge)
         return weights
 
     def below(self, member: str) -> frozenset[int]:
@@ -143,8 +150,7 @@ class RaggedNodes:
         if member in (UNASSIGNED, ALL) or member.endswith(OWN):
             yield from self.leaves(member)
         else:
-            owns = (self.nodes[key].posting_leaf for key in self._downward([member]))
-            yield from (own for own in owns if own is not None)
+            yield from (self.postings[key] for key in self._downward([member]) if key in self.postings)
 
     def among(self, codes: AbstractSet[int]) -> Iterator[str]:
         """Yield the ids that have some of these leaves below them, in display order.
@@ -152,18 +158,21 @@ class RaggedNodes:
         Where nothing but its own postings is left of a node, they are the node.
         """
         held: set[str] = set()
-        for key in self._upward(node for node, _ in self.roots):
-            node = self.nodes[key]
-            if node.posting_leaf in codes or any(child in held for child, _ in node.children):
+        tops = (node for node, _ in self.roots)
+        for key in reversed(self._reached) if self.is_simple else self._upward(tops):
+            if self.postings.get(key) in codes or (key in self.edges and self._keeps_child(key, held)):
                 held.add(key)
         for member in self.ids():
-            node = self.nodes[member.removesuffix(OWN)]
+            node = member.removesuffix(OWN)
             if (
-                node.posting_leaf in codes and any(child in held for child, _ in node.children)
+                self.postings[node] in codes and self._keeps_child(node, held)
                 if member.endswith(OWN)
                 else member in held
             ):
                 yield member
+
+    def _keeps_child(self, node: str, held: AbstractSet[str]) -> bool:
+        return any(child in held for child, _ in self.edges[node])
 
     def _downward(self, tops: Iterable[str]) -> Iterator[str]:
         """Yield some nodes and all below them, each once, from the top down."""
@@ -174,7 +183,8 @@ class RaggedNodes:
             if key not in seen:
                 seen.add(key)
                 yield key
-                ahead.extend(child for child, _ in self.nodes[key].children[::-1])
+                if key in self.edges:
+                    ahead.extend([child for child, _ in self.edges[key][::-1]])
 
     def _upward(self, tops: Iterable[str]) -> Iterator[str]:
         """Yield some nodes and all below them, each once, children before parents; HierarchyFault for a cycle."""
@@ -193,7 +203,7 @@ class RaggedNodes:
                 circle = " → ".join((*above[above.index(key) :], key))
                 raise HierarchyFault(f"the nodes of {self.dimension} go round in a circle: {circle}")
             elif key not in done:
-                path[key] = iter([child for child, _ in self.nodes[key].children])
+                path[key] = iter([child for child, _ in self.edges.get(key, ())])
 
     def unassigned(self) -> frozenset[int]:
         """Return the leaves without a node."""
@@ -211,8 +221,7 @@ class RaggedNodes:
 
     def children(self, member: str, visible: Visible) -> list[str]:
         """Return the visible children of a node, its own postings first."""
-        node = self.nodes.get(member)
-        below = [child for child, _ in node.children if visible(child)] if node else []
+        below = [child for child, _ in self.edges.get(member, ()) if visible(child)]
         return [own, *below] if below and visible(own := member + OWN) else below
 
     def top(self) -> Leaves:
@@ -237,15 +246,15 @@ class RaggedNodes:
     def parents(self) -> Mapping[str, str]:
         """The first parent of each node that has one."""
         parents: dict[str, str] = {}
-        for node in self.nodes.values():
-            for child, _ in node.children:
-                parents.setdefault(child, node.node)
+        for node in self.names:
+            for child, _ in self.edges.get(node, ()):
+                parents.setdefault(child, node)
         return parents
 
     @cached_property
     def placed(self) -> frozenset[int]:
         """The leaves that have a node, whatever their weight."""
-        return frozenset(node.posting_leaf for node in self.nodes.values() if node.posting_leaf is not None)
+        return frozenset(self.postings.values())
 
     @cached_property
     def unplaced(self) -> Leaves:
@@ -254,7 +263,9 @@ class RaggedNodes:
 
     def check(self) -> None:
         """Raise HierarchyFault for a cycle, or if a leaf reaches a node by two paths with different weights."""
-        for _ in self._upward(self.nodes):
+        if self.is_simple and len(self._reached) == len(self.names):
+            return  # one path leads from the roots to each node
+        for _ in self._upward(self.names):
             pass
         if not self.is_simple:
             self.top()
@@ -307,60 +318,46 @@ def leaf_members(dimension: str, ids: pl.Series, table: pl.DataFrame | None) -> 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """One row of a node table."""
-
-    node: str
-    parent: str | None
-    name: str | None
-    sort: float
-    weight: Exact
-    leaf: str
-
-
-def edges(table: pl.DataFrame) -> Iterator[Edge]:
-    """Yield the rows of a node table, siblings in their order."""
-    for place, row in enumerate(table.iter_rows(named=True)):
-        yield Edge(
-            node=row["node"],
-            parent=row.get("parent"),
-            name=row.get("name"),
-            sort=float(row["sort"]) if row.get("sort") is not None else float(place),
-            weight=Exact.of(row["weight"]) if row.get("weight") is not None else ONE,
-            leaf=row.get("leaf") or row["node"],
-        )
-
-
 def ragged_nodes(dimension: str, of: LeafMembers, table: pl.DataFrame, *, adds_paths: bool) -> RaggedNodes:
     """Return the hierarchy of a node table; HierarchyFault if it is invalid."""
-    rows = sorted(edges(table), key=lambda edge: edge.sort)
-    described = {edge.node: edge for edge in rows}
+    rows = in_sibling_order(table)
+    nodes = rows["node"].to_list()
+    names = dict(zip(nodes, rows["name"], strict=True))
+    leaves = dict(zip(nodes, map(of.codes.get, rows["leaf"]), strict=True))
+    weights = {text: ONE if text is None else Exact.of(text) for text in rows["weight"].unique()}
     children: dict[str, dict[str, Exact]] = defaultdict(dict)
     roots: dict[str, Exact] = {}
-    for edge in rows:
-        if edge.parent is None:
-            roots[edge.node] = edge.weight
-        elif edge.parent not in described:
-            raise HierarchyFault(f"in {dimension}, the parent '{edge.parent}' of '{edge.node}' is no node")
-        elif edge.node in children[edge.parent]:
-            raise HierarchyFault(f"in {dimension}, '{edge.node}' stands twice under '{edge.parent}'")
+    for node, parent, weight in zip(nodes, rows["parent"], map(weights.__getitem__, rows["weight"]), strict=True):
+        if parent is None:
+            roots[node] = weight
+        elif parent not in names:
+            raise HierarchyFault(f"in {dimension}, the parent '{parent}' of '{node}' is no node")
+        elif node in children[parent]:
+            raise HierarchyFault(f"in {dimension}, '{node}' stands twice under '{parent}'")
         else:
-            children[edge.parent][edge.node] = edge.weight
+            children[parent][node] = weight
     tree = RaggedNodes(
         dimension=dimension,
         of=of,
-        nodes={
-            key: Node(
-                node=key,
-                name=edge.name,
-                children=tuple(children[key].items()) if key in children else (),
-                posting_leaf=of.codes.get(edge.leaf),
-            )
-            for key, edge in described.items()
-        },
+        names=names,
+        edges={parent: tuple(below.items()) for parent, below in children.items()},
+        postings={node: leaf for node, leaf in leaves.items() if leaf is not None},
         roots=tuple(roots.items()),
         adds_paths=adds_paths,
     )
     tree.check()
     return tree
+
+
+def in_sibling_order(table: pl.DataFrame) -> pl.DataFrame:
+    """Return node, parent, name, weight and leaf of each row of a node table, siblings in their order."""
+    absent = [column for column in ("parent", "name", "sort", "weight", "leaf") if column not in table.columns]
+    place = pl.int_range(pl.len()).cast(pl.Float64)
+    return (
+        table.lazy()
+        .with_columns(pl.lit(None, pl.String).alias(column) for column in absent)
+        .sort(pl.col("sort").cast(pl.Float64).fill_null(place), maintain_order=True)
+        .with_columns(leaf=pl.when(pl.col("leaf") != "").then("leaf").otherwise("node"))
+        .select("node", "parent", "name", "weight", "leaf")
+        .collect()
+    )

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.members.member_sets import Leaves
+from engine.model.exact import ONE
+from engine.model.members.member_sets import Leaves, MemberSet
 from engine.model.members.trees import HierarchyFault, RaggedNodes, leaf_members, ragged_nodes
 
 Edge = tuple[str, str, str]  # node, parent, weight
@@ -17,7 +18,8 @@ NODES = ("P", "Q", "R", "S")
 
 def tree_of(edges: list[tuple[str, str | None, str]], *, adds_paths: bool = False) -> RaggedNodes:
     """Return a tree over four leaves of edges from a node to its parent with a weight."""
-    of = leaf_members("leaf", pl.Series(["(unassigned)", *LEAVES]), pl.DataFrame({"id": LEAVES}))
+    known = pl.DataFrame({"id": LEAVES, "code": [f"{leaf}-1" for leaf in LEAVES], "name": [*"AB", None, "D"]})
+    of = leaf_members("leaf", pl.Series(["(unassigned)", *LEAVES]), known)
     table = pl.DataFrame(edges, schema=["node", "parent", "weight"], orient="row")
     return ragged_nodes("tree", of, table, adds_paths=adds_paths)
 
@@ -87,9 +89,36 @@ def reaches(edges: list[Edge], top: str, leaf: str) -> bool:
     return top == leaf or any(parent == top and reaches(edges, node, leaf) for node, parent, _ in edges)
 
 
+@given(drawn=edges)
+def test_texts_are_those_of_each_id(drawn: list[Edge]) -> None:
+    placed = {node for node, _, _ in drawn}
+    tree = tree_of([*((node, None, "1") for node in NODES if node not in placed), *drawn], adds_paths=True)
+    members: MemberSet
+    for members in (tree, tree.of):
+        told = {member: (code, label, bare) for member, code, label, bare in members.texts()}
+        assert list(told) == list(members.ids())
+        for member, (business_code, label, bare) in told.items():
+            assert (business_code, label) == (members.code(member), members.label(member))
+            assert bare == (None if members.posting_leaf(member) is None else members.bare_label(member))
+
+
 def test_a_circle_is_named() -> None:
     with pytest.raises(HierarchyFault, match="in a circle: P → Q → R → P"):
         tree_of([("P", "R", "1"), ("Q", "P", "1"), ("R", "Q", "1")])
+
+
+def test_a_circle_beside_a_root_is_named() -> None:
+    with pytest.raises(HierarchyFault, match="in a circle: P → Q → P"):
+        tree_of([("S", None, "1"), ("a", "S", "1"), ("P", "Q", "1"), ("Q", "P", "1")])
+
+
+def test_the_last_row_of_a_node_describes_it_and_siblings_stand_by_sort() -> None:
+    of = leaf_members("leaf", pl.Series(["(unassigned)", *LEAVES]), None)
+    rows = [("P", None, None, "Top", None), ("Q", "P", 2, "Q", "a"), ("R", "P", 1, "R", ""), ("Q", "R", 3, None, "x")]
+    table = pl.DataFrame(rows, schema=["node", "parent", "sort", "name", "leaf"], orient="row")
+    tree = ragged_nodes("tree", of, table, adds_paths=True)
+    assert tree.edges == {"P": (("R", ONE), ("Q", ONE)), "R": (("Q", ONE),)}
+    assert (tree.names, tree.postings) == ({"P": "Top", "R": "R", "Q": None}, {})
 
 
 def test_a_node_stands_once_under_a_parent() -> None:
