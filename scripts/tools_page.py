@@ -96,7 +96,8 @@ What the service understands and says beyond its specification. All of it is opt
   `no_window`, `outside_books`, `open_period`, `incomplete_close`, `no_divisor` and `no_rows`. docs/figures.md has them.
   An answer has one note of each code.
 - **Search.** `search_hierarchy` passes over `offset` hits of each section; `next_offset` is that of the next page. A
-  query without `dimension` also finds metrics and statements.
+  query without `dimension` also finds metrics and statements. Close spellings are tried only if no member, node, metric
+  or statement has the query as written.
 - **Formulas.** `formulas` of `run_metric` adds columns: names of metrics of the same domain, decimal numbers, `+ - * /`
   and parentheses. They follow the rules of the catalogue's own formulas: exact figures, one division, blanks and
   units. At most 10, each of 500 characters and 20 levels; a constant has at most 30 digits and no exponent.

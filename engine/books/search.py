@@ -28,6 +28,7 @@ MOST_CLOSE = 3  # suggestions for an unknown member
 MOST_HITS = 2**31  # more than any index has
 CLOSE_SPELLING = "close spelling"
 WHY = ("listed", "exact", "beginning", "beginning of a word", "part", CLOSE_SPELLING)  # by rank
+NOTHING_FOUND = Best((), ())
 Rows = Sequence[tuple[int, int]]  # rank and row
 ROWS_HELD = 50  # row flags that take as much memory as one member
 
@@ -76,6 +77,11 @@ class Limits:
     notes: tuple[Note, ...] = ()
     offset: int = 0
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The numbers of records and nodes up to the page's end, and one more of each."""
+        return self.offset + self.records + 1, self.offset + self.nodes + 1
+
     def page(self, best: Best, names: tuple[str, str], more: set[str]) -> tuple[Rows, Rows]:
         """Return the hits of the page, both kinds; adds the names of those with further hits to `more`."""
         shown = []
@@ -91,21 +97,22 @@ def search(asked: SearchRequest, reader: Reader) -> SearchResult:
     dimensions = searched(asked.dimension, reader)
     query = folded(asked.query)
     limits = limits_of(asked.limit, offset_of(asked.offset), listing=not query)
-    index = index_of(reader)
+    members, reports = findable_members(asked.dimension, reader), findable_reports(reader)
+    searches = (members, reports) if query and asked.dimension is None else (members,)
+    found = [each.as_written(query, limits) for each in searches]
+    if query and not any(best.records or best.nodes for best in found):
+        found = [each.spelled(query, limits) for each in searches]
     more: set[str] = set()
-    best = matching(query, index, limits, asked.dimension, reader)
-    records, nodes = limits.page(best, ("records", "hierarchy_nodes"), more)
-    reports = report_index(reader)
-    named = matching_reports(query, reader, limits) if query and asked.dimension is None else Best((), ())
-    metrics, statements = limits.page(named, ("metrics", "statements"), more)
+    records, nodes = limits.page(found[0], ("records", "hierarchy_nodes"), more)
+    metrics, statements = limits.page(found[1], ("metrics", "statements"), more) if found[1:] else ((), ())
     return SearchResult(
-        records=tuple(hit(row, rank, index, reader) for rank, row in records),
-        hierarchy_nodes=tuple(hit(row, rank, index, reader) for rank, row in nodes),
-        metrics=tuple(reader.metrics[reports.ids[row]] for _, row in metrics),
-        statements=tuple(reader.statements[reports.ids[row]] for _, row in statements),
+        records=tuple(hit(row, rank, members.index, reader) for rank, row in records),
+        hierarchy_nodes=tuple(hit(row, rank, members.index, reader) for rank, row in nodes),
+        metrics=tuple(reader.metrics[reports.index.ids[row]] for _, row in metrics),
+        statements=tuple(reader.statements[reports.index.ids[row]] for _, row in statements),
         more=frozenset(more),
         offset=limits.offset,
-        notes=(*limits.notes, *not_loaded(dimensions, index, reader)),
+        notes=(*limits.notes, *not_loaded(dimensions, members.index, reader)),
     )
 
 
@@ -195,8 +202,33 @@ def not_loaded(dimensions: Sequence[str], index: Index, reader: Reader) -> Itera
                 yield Note.of("unavailable", lines=key, reason=refusal.error)
 
 
-def matching(query: str, index: Index, limits: Limits, dimension: str | None, reader: Reader) -> Best:
-    """Return the best matches, else close spellings, up to the page's end and one row beyond if there are more."""
+@dataclass(frozen=True, slots=True)
+class Findable:
+    """An index and the rows of it that a call may find, up to the page's end and one row beyond if there are more."""
+
+    index: Index
+    visible: pl.Series
+    words: Callable[[], pl.Series]  # of the lexicon, those of visible rows
+
+    def as_written(self, query: str, limits: Limits) -> Best:
+        """Return the best rows that have the words of a query, all if it has none."""
+        found = self.index.matches(query, self.visible) if query else self.index.listing(self.visible)
+        return Best.of(found, self.index.first_node, *limits.ends)
+
+    def spelled(self, query: str, limits: Limits) -> Best:
+        """Return the best rows with words spelled like those of a query."""
+        found = self.index.spellings(query, self.visible, self.words())
+        return NOTHING_FOUND if found is None else Best.of(found, self.index.first_node, *limits.ends)
+
+    def best(self, query: str, limits: Limits) -> Best:
+        """Return the best rows as written, else as spelled; none if there is no query."""
+        found = self.as_written(query, limits) if query else NOTHING_FOUND
+        return found if found.records or found.nodes or not query else self.spelled(query, limits)
+
+
+def findable_members(dimension: str | None, reader: Reader) -> Findable:
+    """Return the visible members and nodes of a dimension, of all if it is None."""
+    index = index_of(reader)
     visible = visible_rows(index, dimension, reader)
 
     def words() -> pl.Series:
@@ -204,17 +236,7 @@ def matching(query: str, index: Index, limits: Limits, dimension: str | None, re
             ("search words", dimension), lambda: index.visible_words(visible), len(visible) // ROWS_HELD
         )
 
-    return best_rows(query, index, visible, words, limits)
-
-
-def best_rows(query: str, index: Index, visible: pl.Series, words: Callable[[], pl.Series], limits: Limits) -> Best:
-    """Return the best matches among visible rows, as `matching` does; `words` are those that may be spelled."""
-    ends = (limits.offset + limits.records + 1, limits.offset + limits.nodes + 1)
-    best = Best.of(index.matches(query, visible) if query else index.listing(visible), index.first_node, *ends)
-    if not query or best.records or best.nodes:
-        return best
-    spelled = index.spellings(query, visible, words())
-    return best if spelled is None else Best.of(spelled, index.first_node, *ends)
+    return Findable(index, visible, words)
 
 
 @dataclass(frozen=True)
@@ -263,31 +285,29 @@ def make_report_index(reader: Reader) -> Index:
     return Index.of([metrics], [statements])
 
 
-def matching_reports(query: str, reader: Reader, limits: Limits) -> Best:
-    """Return the best matches among metrics, then statements, as `matching` does."""
+def findable_reports(reader: Reader) -> Findable:
+    """Return the visible metrics, as records, and statements, as nodes."""
     index = report_index(reader)
     visible = pl.Series([member != UNASSIGNED for member in index.ids], dtype=pl.Boolean)
 
     def words() -> pl.Series:
         return reader.memo_as_seen("report words", lambda: index.visible_words(visible))
 
-    return best_rows(query, index, visible, words, limits)
+    return Findable(index, visible, words)
 
 
 def metrics_named(query: str, reader: Reader) -> Sequence[str]:
     """Return the keys of the metrics that a search for a text finds, best first."""
-    index, text = report_index(reader), folded(query)
-    best = matching_reports(text, reader, Limits(MOST_HITS, MOST_HITS)) if text else Best((), ())
-    return [index.ids[row] for _, row in best.records]
+    reports = findable_reports(reader)
+    return [reports.index.ids[row] for _, row in reports.best(folded(query), Limits(MOST_HITS, MOST_HITS)).records]
 
 
 def closest_members(name: str, dimension: str, reader: Reader) -> Sequence[str]:
     """Return the few members that a search of one dimension for a name finds first."""
-    query = fold(name[:LONGEST_QUERY])
-    index = index_of(reader)
-    best = matching(query, index, Limits(MOST_CLOSE, MOST_CLOSE), dimension, reader) if query else Best((), ())
+    members = findable_members(dimension, reader)
+    best = members.best(fold(name[:LONGEST_QUERY]), Limits(MOST_CLOSE, MOST_CLOSE))
     places = sorted((*best.records[:MOST_CLOSE], *best.nodes[:MOST_CLOSE]))
-    return [index.ids[row] for _, row in places[:MOST_CLOSE]]
+    return [members.index.ids[row] for _, row in places[:MOST_CLOSE]]
 
 
 def visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl.Series:

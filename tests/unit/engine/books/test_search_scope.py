@@ -7,8 +7,11 @@ import pytest
 from engine.door import Door, open_books
 from engine.model.errors import UnknownName
 from tests.support.searching import (
+    CHANNEL,
+    CUSTOMERS,
     DOMAIN,
     FACTS,
+    TERRITORY,
     books_of,
     find,
     ids,
@@ -126,10 +129,11 @@ def test_hidden_names_do_not_crowd_out_a_close_spelling(tmp_path: Path) -> None:
 STATEMENTS = {"statements": {"pnl": "- {metric: gross_margin}", "secret": "- {metric: bonus}"}}
 
 
-def reports_of(folder: Path, profile: str | None = None) -> Door:
+def reports_of(folder: Path, profile: str | None = None, customers: str = CUSTOMERS) -> Door:
     """Return books with metrics of two domains and statements of each."""
     return books_of(
         folder,
+        tables={"customer": customers, "territory": TERRITORY, "channel": CHANNEL},
         facts={"sales": FACTS, "pay": "date scenario amount\n2026-01-05 actual 1"},
         domains={
             "sales": DOMAIN + "  gross_margin: {label: Gross margin, formula: revenue / revenue}\n",
@@ -160,6 +164,14 @@ def test_metrics_and_statements_are_found_by_key_and_label(
     found = find(reports_of(tmp_path), query)
     assert [metric.key for metric in found.metrics] == metrics
     assert [statement.key for statement in found.statements] == statements
+
+
+def test_close_spelling_only_where_neither_members_nor_reports_match(tmp_path: Path) -> None:
+    books = reports_of(tmp_path, customers=CUSTOMERS.replace("O’Brien~Stores", "Bonsu"))
+    member, metric, both = (find(books, query) for query in ("Bonsu", "bonus", "bonzu"))
+    assert ([hit.why for hit in member.records], member.metrics) == (["exact"], ())
+    assert ([hit.id for hit in metric.records], [found.key for found in metric.metrics]) == ([], ["bonus"])
+    assert ([hit.why for hit in both.records], [found.key for found in both.metrics]) == (["close spelling"], ["bonus"])
 
 
 def test_metrics_and_statements_are_found_among_the_visible_ones_and_outside_dimensions(tmp_path: Path) -> None:
