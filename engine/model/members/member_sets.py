@@ -249,10 +249,11 @@ def joined_leaves(
     joined: dict[int, Exact] = {}
     for member in ids:
         for code, weight in members.leaves(member).items():
-            if joined.setdefault(code, weight) != weight and counts(code):
+            known = joined.setdefault(code, weight)
+            if known is not weight and known != weight and counts(code):
                 raise AmbiguousWeight(
                     f"In {members.dimension}, a leaf below '{member}' also lies below another node of this filter "
-                    f"with another weight ({weight.digits()} against {joined[code].digits()}). Ask for the nodes in "
+                    f"with another weight ({weight.digits()} against {known.digits()}). Ask for the nodes in "
                     "separate calls.",
                     field=f"filters.{members.dimension}",
                     got=member,
