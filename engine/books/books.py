@@ -26,6 +26,7 @@ from engine.model.scope import UNASSIGNED, CodeSet, Cut
 
 Value = TypeVar("Value")
 Size = int | Callable[[Value], int]  # approximate size in members, or a function that computes it
+Memo = tuple[object, int]  # a value and its size in members
 MEMBER_BYTES = 128  # at most, of a member or amount in a memo
 MEMO_BYTES = 512 << 20  # total size of the memos of one Books; beyond it the least recently used go
 MEMO_MEMBERS = MEMO_BYTES // MEMBER_BYTES
@@ -48,6 +49,7 @@ class Books:
         self.facts: FactStore = backend.facts
         self._backend = backend
         self._identities = {key: self._identities_of(dimension) for key, dimension in catalogue.dimensions.items()}
+        self._turns: dict[Hashable, Lock] = {}
         self._memos = {} if before is None else before.memos_of_members(self._identities.values())
         self._memo_members = sum(size for _, size in self._memos.values())
         self._lock = Lock()
@@ -71,25 +73,38 @@ class Books:
         """Return the memo of a key. Makes and keeps it first if there is none.
 
         `of` names dimensions, where the value is made of their members alone: versions with the same members share it.
+        Members can take seconds to read, so one thread makes such a value and others wait for it.
         """
         if of:
             key = OfMembers(key, reduce(or_, (self._identities[dimension] for dimension in of)))
+        memo = self._kept(key)
+        if memo is None and of:
+            with self._lock:
+                turn = self._turns.setdefault(key, Lock())
+            with turn:
+                memo = self._kept(key) or self._make(key, make, size)
+        value, _ = memo or self._make(key, make, size)
+        return value  # type: ignore[return-value]  # a key determines the type of its value
+
+    def _kept(self, key: Hashable) -> Memo | None:
         with self._lock:
             memo = self._memos.pop(key, None)
             if memo is not None:
                 self._memos[key] = memo
-                return memo[0]  # type: ignore[return-value]  # a key determines the type of its value
+            return memo
+
+    def _make(self, key: Hashable, make: Callable[[], Value], size: Size[Value]) -> Memo:
         made = make()
-        size = size if isinstance(size, int) else 1 + size(made)
+        memo = made, size if isinstance(size, int) else 1 + size(made)
         with self._lock:
-            self._memo_members += size - self._memos.pop(key, (None, 0))[1]
+            self._memo_members += memo[1] - self._memos.pop(key, (None, 0))[1]
             while self._memo_members > MEMO_MEMBERS and self._memos:
                 _, freed = self._memos.pop(next(iter(self._memos)))
                 self._memo_members -= freed
-            self._memos[key] = (made, size)
-        return made
+            self._memos[key] = memo
+        return memo
 
-    def memos_of_members(self, identities: Iterable[frozenset[str]]) -> dict[Hashable, tuple[object, int]]:
+    def memos_of_members(self, identities: Iterable[frozenset[str]]) -> dict[Hashable, Memo]:
         """Return the memos that are made of members alone, of codes and tables with some of these identities."""
         held = frozenset[str]().union(*identities)
         with self._lock:

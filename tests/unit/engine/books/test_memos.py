@@ -1,6 +1,8 @@
 """The memos of the books: as large as their bound, however many profiles ask."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -8,6 +10,7 @@ from engine.books import books as opened_books
 from engine.books.reader import Reader
 from engine.books.search import index_of, search
 from engine.door import Door
+from engine.model.errors import Unavailable
 from engine.model.exact import Exact
 from engine.model.profiles import EVERYONE, Grant, Profile
 from engine.model.requests import SearchRequest
@@ -136,3 +139,31 @@ def test_members_go_over_to_the_next_version_while_their_tables_stay_the_same(tm
     assert ("region", "south", "South") in found(moved, "south")
     held = moved.reader._books._memos
     assert all(memo is not first["index"] for memo, _ in held.values())
+
+
+def test_one_thread_makes_what_is_made_of_members_and_others_wait_for_it(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={"gl": "date scenario product amount\n2021-01-05 actual M1 1"},
+        domains={"gl": LEDGER.replace("dimensions: {}", "dimensions: {product: product}")},
+        dimensions="product: {kind: leaf}",
+    ).reader._books
+    begun, ends, made = Event(), Event(), list[object]()
+
+    def make() -> object:
+        made.append(object())
+        begun.set()
+        ends.wait(10)
+        if len(made) == 1:
+            raise Unavailable("the first attempt fails")
+        return made[-1]
+
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(books.memo, "large", make, 1, ["product"])
+        assert begun.wait(10)
+        others = [pool.submit(books.memo, "large", make, 1, ["product"]) for _ in range(3)]
+        wait(others, timeout=0.2)
+        assert len(made) == 1
+        ends.set()
+    assert isinstance(first.exception(), Unavailable)
+    assert [other.result() for other in others] == made[1:] * 3
