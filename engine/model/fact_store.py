@@ -189,9 +189,10 @@ class Presence:
         known = self._by_grain.get(grain)
         if known is None:
             days = self.days(calendar.days_of(grain)) if grain in calendar.grains else ()
-            each = [calendar.period(grain, calendar.grains[grain].at(day)) for day in watched(days)]
-            at = {period: place for place, period in enumerate(dict.fromkeys(each))}
-            known = self._by_grain[grain] = (days, [at[period] for period in watched(each)], tuple(at))
+            each = [calendar.grains[grain].at(day) for day in watched(days)]
+            at = {ordinal: place for place, ordinal in enumerate(dict.fromkeys(each))}
+            periods = tuple(calendar.period(grain, ordinal) for ordinal in watched(at))
+            known = self._by_grain[grain] = (days, [at[ordinal] for ordinal in watched(each)], periods)
         return known
 
     @cached_property
