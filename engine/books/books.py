@@ -11,7 +11,7 @@ from functools import reduce
 from hashlib import sha256
 from operator import or_
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from typing import NamedTuple, TypeVar
 
 import polars as pl
@@ -32,6 +32,15 @@ MEMO_BYTES = 512 << 20  # total size of the memos of one Books; beyond it the le
 MEMO_MEMBERS = MEMO_BYTES // MEMBER_BYTES
 
 
+class ThreadState(local):
+    """What a thread does."""
+
+    is_making = False  # whether it is making a memo
+
+
+THREAD = ThreadState()
+
+
 class OfMembers(NamedTuple):
     """The key of a memo that is made of members alone, and the identities of their codes and tables."""
 
@@ -49,7 +58,7 @@ class Books:
         self.facts: FactStore = backend.facts
         self._backend = backend
         self._identities = {key: self._identities_of(dimension) for key, dimension in catalogue.dimensions.items()}
-        self._turns: dict[Hashable, Lock] = {}
+        self._turns: dict[Hashable, Lock] = {}  # held while a memo is made
         self._memos = {} if before is None else before.memos_of_members(self._identities.values())
         self._memo_members = sum(size for _, size in self._memos.values())
         self._lock = Lock()
@@ -73,18 +82,21 @@ class Books:
         """Return the memo of a key. Makes and keeps it first if there is none.
 
         `of` names dimensions, where the value is made of their members alone: versions with the same members share it.
-        Members can take seconds to read, so one thread makes such a value and others wait for it.
+
+        If another thread is making the value, this one waits for it, unless it is making a value itself: then it waits
+        for members alone, which are made of nothing but members. So no two threads wait for each other.
         """
         if of:
             key = OfMembers(key, reduce(or_, (self._identities[dimension] for dimension in of)))
         memo = self._kept(key)
-        if memo is None and of:
-            with self._lock:
-                turn = self._turns.setdefault(key, Lock())
-            with turn:
-                memo = self._kept(key) or self._make(key, make, size)
-        value, _ = memo or self._make(key, make, size)
-        return value  # type: ignore[return-value]  # a key determines the type of its value
+        if memo is None:
+            memo = self._make_in_turn(key, make, size) if of or not THREAD.is_making else self._make(key, make, size)
+        return memo[0]  # type: ignore[return-value]  # a key determines the type of its value
+
+    def kept(self, key: Hashable) -> object | None:
+        """Return the memo of a key, None if there is none. Waits for nobody who makes it."""
+        memo = self._kept(key)
+        return None if memo is None else memo[0]
 
     def _kept(self, key: Hashable) -> Memo | None:
         with self._lock:
@@ -93,8 +105,21 @@ class Books:
                 self._memos[key] = memo
             return memo
 
+    def _make_in_turn(self, key: Hashable, make: Callable[[], Value], size: Size[Value]) -> Memo:
+        with self._lock:
+            turn = self._turns.setdefault(key, Lock())
+        try:
+            with turn:
+                return self._kept(key) or self._make(key, make, size)
+        finally:
+            self._turns.pop(key, None)
+
     def _make(self, key: Hashable, make: Callable[[], Value], size: Size[Value]) -> Memo:
-        made = make()
+        was_making, THREAD.is_making = THREAD.is_making, True
+        try:
+            made = make()
+        finally:
+            THREAD.is_making = was_making
         memo = made, size if isinstance(size, int) else 1 + size(made)
         with self._lock:
             self._memo_members += memo[1] - self._memos.pop(key, (None, 0))[1]

@@ -212,6 +212,10 @@ class Reader:
         """Return the memo of a key for this version and these profiles. Makes and keeps it first if there is none."""
         return self._books.memo(("as seen", self.profiles, key), make, size)
 
+    def kept_as_seen(self, key: Hashable) -> object | None:
+        """Return the memo of a key for this version and these profiles, None if there is none. Waits for nothing."""
+        return self._books.kept(("as seen", self.profiles, key))
+
     def sees(self, dimension: str, member: str) -> bool:
         """Tell whether a readable scenario shows a leaf of an id. `(unassigned)` is always there, `(all)` in trees."""
         members = self.members(dimension)
@@ -301,18 +305,12 @@ class Reader:
 
     def _find_unassigned(self) -> frozenset[str]:
         leaves = {dimension.leaf for dimension in self.dimensions.values() if not dimension.axis_only}
-        return frozenset().union(
-            *(
-                self._store.unassigned(
-                    domain,
-                    scenario,
-                    [leaf for leaf in self.catalogue.domains[domain].dimensions if leaf in leaves],
-                    cell,
-                )
-                for (scenario, domain), cell in self._cells.items()
-                if not cell.is_nothing
-            )
-        )
+        found = frozenset[str]()
+        for (scenario, domain), cell in self._cells.items():
+            if not cell.is_nothing:
+                having = [leaf for leaf in self.catalogue.domains[domain].dimensions if leaf in leaves]
+                found |= self._store.unassigned(domain, scenario, having, cell)
+        return found
 
     def _find_codes_with_rows(self, leaf: str) -> frozenset[int]:
         """Return the codes of a leaf dimension in the visible rows of all scenarios and domains."""

@@ -62,10 +62,6 @@ LaneName = Literal["heavy", "light", "scripts", "exports"]
 JSON_OF_A_MEMBER = 16  # bytes of JSON that, with its objects, take at most as much memory as a member of a memo
 
 
-class NotAtHand(Exception):
-    """An answer is not memoised."""
-
-
 class Effect(Enum):
     """The side effect of a call; no call changes the books."""
 
@@ -114,10 +110,8 @@ class Tool:
 
     def answer_at_hand(self, reader: Reader, answer_tokens: int, asked: Request) -> Answer | None:
         """Return the answer that the books memoise, None if there is none."""
-        try:
-            return reader.memo_as_seen(self._key(asked, answer_tokens), not_at_hand)
-        except NotAtHand:
-            return None
+        known = reader.kept_as_seen(self._key(asked, answer_tokens))
+        return known if isinstance(known, Answer) else None
 
     def _key(self, asked: Request, answer_tokens: int) -> Hashable:
         return "answer", self.name, asked, answer_tokens
@@ -131,11 +125,6 @@ class Tool:
     def words(self) -> str:
         """The description with an example call, as models read it."""
         return f"{self.description} Example: {json.dumps(self.example)}" if self.example else self.description
-
-
-def not_at_hand() -> Answer:
-    """Raise NotAtHand."""
-    raise NotAtHand
 
 
 def size_of(answer: Answer) -> int:

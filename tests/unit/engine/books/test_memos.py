@@ -1,12 +1,14 @@
 """The memos of the books: as large as their bound, however many profiles ask."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Barrier, Event, Thread
 
 import pytest
 
 from engine.books import books as opened_books
+from engine.books.books import Books
 from engine.books.reader import Reader
 from engine.books.search import index_of, search
 from engine.door import Door
@@ -141,14 +143,20 @@ def test_members_go_over_to_the_next_version_while_their_tables_stay_the_same(tm
     assert all(memo is not first["index"] for memo, _ in held.values())
 
 
-def test_one_thread_makes_what_is_made_of_members_and_others_wait_for_it(tmp_path: Path) -> None:
-    books = small_books(
-        tmp_path,
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Books:
+    """Books with one member."""
+    return small_books(
+        tmp_path_factory.mktemp("books"),
         facts={"gl": "date scenario product amount\n2021-01-05 actual M1 1"},
         domains={"gl": LEDGER.replace("dimensions: {}", "dimensions: {product: product}")},
         dimensions="product: {kind: leaf}",
     ).reader._books
-    begun, ends, made = Event(), Event(), list[object]()
+
+
+@pytest.mark.parametrize("of", [[], ["product"]])
+def test_one_thread_makes_a_memo_and_others_wait_for_it(books: Books, of: list[str]) -> None:
+    key, begun, ends, made = f"made of {of}", Event(), Event(), list[object]()
 
     def make() -> object:
         made.append(object())
@@ -159,11 +167,47 @@ def test_one_thread_makes_what_is_made_of_members_and_others_wait_for_it(tmp_pat
         return made[-1]
 
     with ThreadPoolExecutor() as pool:
-        first = pool.submit(books.memo, "large", make, 1, ["product"])
+        first = pool.submit(books.memo, key, make, 1, of)
         assert begun.wait(10)
-        others = [pool.submit(books.memo, "large", make, 1, ["product"]) for _ in range(3)]
+        others = [pool.submit(books.memo, key, make, 1, of) for _ in range(3)]
         wait(others, timeout=0.2)
         assert len(made) == 1
+        assert books.kept(key) is None
         ends.set()
     assert isinstance(first.exception(), Unavailable)
     assert [other.result() for other in others] == made[1:] * 3
+
+
+def test_threads_whose_memos_hold_each_other_do_not_wait_for_each_other(books: Books) -> None:
+    both = Barrier(2, timeout=10)
+
+    def make(other: str) -> str:
+        both.wait()
+        return books.memo(other, lambda: "made inside")
+
+    pairs = (("a", "b"), ("b", "a"))
+    asking = [Thread(target=books.memo, args=(key, partial(make, other)), daemon=True) for key, other in pairs]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in asking)
+    assert {books.kept(key) for key, _ in pairs} == {"made inside"}
+
+
+def test_a_thread_that_makes_a_memo_waits_for_members(books: Books) -> None:
+    begun, ends, made = Event(), Event(), list[int]()
+
+    def members() -> int:
+        made.append(len(made))
+        begun.set()
+        ends.wait(10)
+        return made[-1]
+
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(books.memo, "members", members, 1, ["product"])
+        assert begun.wait(10)
+        inside = pool.submit(books.memo, "made of members", lambda: books.memo("members", members, 1, ["product"]))
+        wait([inside], timeout=0.2)
+        ends.set()
+    assert (first.result(), inside.result(), made) == (0, 0, [0])
