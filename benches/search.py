@@ -8,6 +8,7 @@ shows is a column there, worked out beforehand; the engine resolves it from the 
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from time import perf_counter
 from typing import TypeVar
@@ -29,6 +30,7 @@ from tests.support.books import load_feeds
 
 CUSTOMERS = 100_000
 ROUNDS = 41
+AT_ONCE = 8  # light calls that a worker answers at once
 SECTIONS = ((("customer", "segment"), 51, 201), (("territory", "channel"), 21, 101))  # found and listed, one more each
 PROFILES = ("everything", "part", "rest")
 ENGINE, DUCKDB, SQLITE = "Tieout", "DuckDB, LIKE", "SQLite, trigrams"
@@ -148,6 +150,7 @@ def main(_: int) -> None:
         once(name, work)
     load_feeds(books.instance, books.state, "sales")  # facts alone: members stay as they are
     once("the first query after a load of facts", lambda: found(doors, "K000001", "everything"))
+    once("eight first queries at once", lambda: at_once(doors_of(books), "everything"))
     table = table_of(doors)
     peers: dict[str, TableAsk] = {
         DUCKDB: once("DuckDB's table", lambda: duckdb_ask(table)),
@@ -165,6 +168,13 @@ def main(_: int) -> None:
         }
         print(f"profile {profile}: {int(table[profile].sum()):,} of them may be seen")
         tell(in_turns(works, ROUNDS), list(queries), list(asks))
+
+
+def at_once(doors: Mapping[str, Door], profile: str) -> list[SearchResult]:
+    """Ask one query of each kind in a thread of its own."""
+    queries = [query for query in queries_of(doors).values() if query][:AT_ONCE]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(lambda query: found(doors, query, profile), queries))
 
 
 def once(name: str, work: Callable[[], Made]) -> Made:
