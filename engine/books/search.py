@@ -323,9 +323,9 @@ def find_visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl
     for key, rows in index.dimensions.items():
         shown = reader.visible(key) if key in reader.dimensions and dimension in (None, key) else ()
         visible += [member in shown for member in index.ids[rows.start : rows.stop]]
-    for row, has_leafs_texts in index.lent.items():
+    for row, named_by_leaf in index.lent.items():
         members = reader.members(index.dimension_of(row)) if visible[row] else None
-        visible[row] = members is not None and sees_lender(members, index.ids[row], reader) is has_leafs_texts
+        visible[row] = members is not None and sees_lender(members, index.ids[row], reader) is named_by_leaf
     return pl.Series(visible, dtype=pl.Boolean)
 
 

@@ -17,9 +17,7 @@ from engine.model.scope import UNASSIGNED
 
 Leaves = Mapping[int, Exact]  # leaf code -> weight
 Visible = Callable[[str], bool]  # whether the caller may see an id
-Texts = tuple[
-    str, str | None, str, str | None
-]  # an id, its code, its label; its bare label if a posting leaf lends both
+Texts = tuple[str, str | None, str, str | None]  # id, code, label; bare label if a posting leaf lends code and label
 
 NULL_CODE = 0
 BUSINESS_CODE = "code"  # the attribute with the code that other systems use
