@@ -353,11 +353,7 @@ def in_sibling_order(table: pl.DataFrame) -> pl.DataFrame:
     """Return node, parent, name, weight and leaf of each row of a node table, siblings in their order."""
     absent = [column for column in ("parent", "name", "sort", "weight", "leaf") if column not in table.columns]
     place = pl.int_range(pl.len()).cast(pl.Float64)
-    return (
-        table.lazy()
-        .with_columns(pl.lit(None, pl.String).alias(column) for column in absent)
-        .sort(pl.col("sort").cast(pl.Float64).fill_null(place), maintain_order=True)
-        .with_columns(leaf=pl.when(pl.col("leaf") != "").then("leaf").otherwise("node"))
-        .select("node", "parent", "name", "weight", "leaf")
-        .collect()
-    )
+    rows = table.with_columns(pl.lit(None, pl.String).alias(column) for column in absent)
+    leaf = pl.when(pl.col("leaf") != "").then("leaf").otherwise("node").alias("leaf")
+    in_order = rows.sort(pl.col("sort").cast(pl.Float64).fill_null(place), maintain_order=True)
+    return in_order.select("node", "parent", "name", "weight", leaf)
