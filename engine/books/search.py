@@ -102,9 +102,10 @@ def search(asked: SearchRequest, reader: Reader) -> SearchResult:
     found = [each.as_written(query, limits) for each in searches]
     if query and not any(best.records or best.nodes for best in found):
         found = [each.spelled(query, limits) for each in searches]
+    of_members, of_reports = found if len(found) > 1 else (*found, NOTHING_FOUND)
     more: set[str] = set()
-    records, nodes = limits.page(found[0], ("records", "hierarchy_nodes"), more)
-    metrics, statements = limits.page(found[1], ("metrics", "statements"), more) if found[1:] else ((), ())
+    records, nodes = limits.page(of_members, ("records", "hierarchy_nodes"), more)
+    metrics, statements = limits.page(of_reports, ("metrics", "statements"), more)
     return SearchResult(
         records=tuple(hit(row, rank, members.index, reader) for rank, row in records),
         hierarchy_nodes=tuple(hit(row, rank, members.index, reader) for rank, row in nodes),
