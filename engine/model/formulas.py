@@ -242,7 +242,7 @@ class Quotient(Formula):
         """Return the type of the quotient. A constant divisor keeps the type of the dividend."""
         over, under = self.over.type_of(types), self.under.type_of(types)
         if under is None:
-            if not self.under.value(lambda _: None):
+            if not constant(self.under):
                 raise FormulaFault("divides by zero")
             return over
         return quotient_type(over, under) if over else FigureType(kind=under.kind, additive=False, quotient=True)
@@ -256,6 +256,40 @@ class Quotient(Formula):
         if not under or (over is None and self.under.names):
             raise UndefinedFigure
         return None if over is None else over * (ONE / under)
+
+
+def constant(formula: Formula) -> Exact | None:
+    """Return the value of a formula without names."""
+    return formula.value(lambda _: None)
+
+
+def linear_terms(formula: Formula, factor: Exact = ONE) -> list[tuple[str, Exact]] | None:
+    """Return the names that a formula adds up, each as often as it stands there, with what it counts times.
+
+    None if the formula does anything but add its names up: if it adds a constant, or multiplies or divides by a name.
+
+    >>> [(name, times.digits()) for name, times in linear_terms(parse("revenue - 2 * costs / 4"))]
+    [('revenue', '1'), ('costs', '-0.5')]
+    """
+    match formula:
+        case Operand(name=name):
+            return [(name, factor)]
+        case _ if not formula.names:
+            return None if constant(formula) else []
+        case Sum(terms=terms):
+            found: list[tuple[str, Exact]] = []
+            for subtracted, term in terms:
+                part = linear_terms(term, -factor if subtracted else factor)
+                if part is None:
+                    return None
+                found += part
+            return found
+        case Product(left=left, right=right) if not (left.names and right.names):
+            known, other = (right, left) if left.names else (left, right)
+            return linear_terms(other, factor * (constant(known) or ZERO))
+        case Quotient(over=over, under=under) if not under.names and (divisor := constant(under)):
+            return linear_terms(over, factor / divisor)
+    return None
 
 
 def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:

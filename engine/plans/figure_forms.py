@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.model.exact import ONE, ZERO, Exact
-from engine.model.formulas import Constant, Formula, Operand, Product, Quotient, Sum
-from engine.plans.rows import Expression, FormulaExpression, constant
+from engine.model.exact import ONE, Exact
+from engine.model.formulas import Constant, Formula, Operand, Product, Quotient, Sum, constant, linear_terms
+from engine.plans.rows import Expression, FormulaExpression
 
 OVER = "over"  # name of the numerator in a formula made of it
 
@@ -105,24 +105,9 @@ def deep_terms(expression: Expression, factor: Exact, depth: int) -> Iterator[Te
     """Yield the operands of a sum with their factors, times a factor."""
     if not isinstance(expression, FormulaExpression):
         return
-    for name, own in factors_of(expression.formula, factor):
+    for name, own in linear_terms(expression.formula, factor) or ():
         part = expression.parts[name]
         if depth > 1 and isinstance(part, FormulaExpression):
             yield from deep_terms(part, own, depth - 1)
         else:
             yield Term(name, part, own)
-
-
-def factors_of(formula: Formula, factor: Exact) -> Iterator[tuple[str, Exact]]:
-    """Yield the names of an additive formula, each with what it counts times."""
-    match formula:
-        case Operand(name=name):
-            yield name, factor
-        case Sum(terms=terms):
-            for subtracted, term in terms:
-                yield from factors_of(term, -factor if subtracted else factor)
-        case Product(left=left, right=right):
-            known, other = (left, right) if not left.names else (right, left)
-            yield from factors_of(other, factor * (constant(known) or ZERO))
-        case Quotient(over=over, under=under):
-            yield from factors_of(over, factor / (constant(under) or ONE))

@@ -14,7 +14,7 @@ from engine.model.catalogue import ROW_COUNT, Base, Metric
 from engine.model.errors import BadArguments, DimensionUnavailable, GrainUnavailable, UnknownName
 from engine.model.exact import ONE, Exact
 from engine.model.fact_store import DATE, PERIOD, RowSlice
-from engine.model.formulas import Constant, Formula, Operand, Product, Quotient, Sum
+from engine.model.formulas import linear_terms
 from engine.model.scenarios import ALL_DAYS, Side, TermSpan
 from engine.model.scope import NOTHING, AmountRange, Cell, CodeSet, Conjunction
 from engine.plans.availability import BALANCE_WITHOUT_DATE, why_not_weighed
@@ -48,7 +48,7 @@ def terms_of(expression: Expression) -> tuple[LinearTerm, ...] | None:
     """
     if isinstance(expression, MeasureExpression):
         return (LinearTerm(ONE, expression.base),)
-    found = linear(expression.formula, expression)
+    found = linear(expression)
     if found is None or len({term.base.domain for term in found}) > 1:
         return None
     adds_up = (
@@ -59,43 +59,16 @@ def terms_of(expression: Expression) -> tuple[LinearTerm, ...] | None:
     return tuple(found) if all(adds_up) else None
 
 
-def linear(formula: Formula, expression: FormulaExpression) -> list[LinearTerm] | None:
+def linear(expression: FormulaExpression) -> list[LinearTerm] | None:
     """Return the terms that a formula adds up, or None if it is not linear."""
-    match formula:
-        case Operand(name=name):
-            return terms_within(expression.parts[name])
-        case Sum(terms=terms):
-            found = [(subtracted, linear(term, expression)) for subtracted, term in terms]
-            if any(part is None for _, part in found):
-                return None
-            return [
-                LinearTerm(-term.coefficient if subtracted else term.coefficient, term.base)
-                for subtracted, part in found
-                for term in part or ()
-            ]
-        case Product(left=left, right=right) if not left.names or not right.names:
-            constant, factor = (left, right) if not left.names else (right, left)
-            return times(linear(factor, expression), constant.value(lambda _: None))
-        case Quotient(over=over, under=under) if not under.names:
-            divisor = under.value(lambda _: None)
-            return times(linear(over, expression), ONE / divisor if divisor else None)
-        case Constant():
+    found: list[LinearTerm] = []
+    for name, factor in linear_terms(expression.formula) or ():
+        part = expression.parts[name]
+        terms = [LinearTerm(ONE, part.base)] if isinstance(part, MeasureExpression) else linear(part)
+        if terms is None:
             return None
-    return None
-
-
-def terms_within(expression: Expression) -> list[LinearTerm] | None:
-    """Return the terms of an operand of a formula."""
-    if isinstance(expression, MeasureExpression):
-        return [LinearTerm(ONE, expression.base)]
-    return linear(expression.formula, expression)
-
-
-def times(terms: list[LinearTerm] | None, factor: Exact | None) -> list[LinearTerm] | None:
-    """Return terms with their coefficients multiplied by a factor."""
-    if terms is None or factor is None:
-        return None
-    return [LinearTerm(term.coefficient * factor, term.base) for term in terms]
+        found += [LinearTerm(factor * term.coefficient, term.base) for term in terms]
+    return found or None
 
 
 def operands_of(expression: Expression) -> Iterator[Expression]:

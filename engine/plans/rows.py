@@ -21,7 +21,7 @@ from engine.model.catalogue import (
 from engine.model.errors import Unavailable
 from engine.model.evaluation import ColumnFormula
 from engine.model.exact import ONE, Exact
-from engine.model.formulas import FigureKind, FigureType, Formula, Operand, Product, Quotient, Sum
+from engine.model.formulas import FigureKind, FigureType, Formula, linear_terms
 from engine.model.members.trees import RaggedNodes
 from engine.model.scope import OWN
 from engine.queries.values import AdHocFormula
@@ -171,41 +171,10 @@ def line_rows(line: Line, statement: Statement, reader: Reader) -> Iterator[Row]
 
 def reversed_by(formula: Formula) -> str | None:
     """Return the only name of a formula if the formula shows it with the other sign, None otherwise."""
-    if len(set(formula.names)) != 1:
-        return None
-    factor = factor_of(formula)
-    return next(iter(formula.names)) if factor is not None and factor.numerator < 0 else None
-
-
-def factor_of(formula: Formula) -> Exact | None:
-    """Return the constant that a formula multiplies its only operand by, None if it does more than that."""
-    match formula:
-        case Operand():
-            return ONE
-        case Sum(terms=terms):
-            named = [(subtracted, term) for subtracted, term in terms if term.names or constant(term)]
-            factors = [(subtracted, factor_of(term)) for subtracted, term in named]
-            if len(factors) != 1:
-                return None
-            ((subtracted, factor),) = factors
-            return -factor if subtracted and factor is not None else factor
-        case Product(left=left, right=right) if not left.names or not right.names:
-            known, other = (left, right) if not left.names else (right, left)
-            return multiplied(factor_of(other), constant(known))
-        case Quotient(over=over, under=under) if not under.names:
-            divisor = constant(under)
-            return multiplied(factor_of(over), ONE / divisor if divisor else None)
+    match linear_terms(formula):
+        case [(name, factor)] if factor.numerator < 0:
+            return name
     return None
-
-
-def constant(formula: Formula) -> Exact | None:
-    """Return the value of a formula without operands."""
-    return formula.value(lambda _: None)
-
-
-def multiplied(factor: Exact | None, by: Exact | None) -> Exact | None:
-    """Return the product of two factors, None without either."""
-    return None if factor is None or by is None else factor * by
 
 
 def metric_row(metric: Metric, reader: Reader, *, key: str, label: str, style: Style = Style.PLAIN) -> Row:
