@@ -240,6 +240,7 @@ def main(rows: int) -> None:
             "Tieout, rollups off, after a publish": after_publish(plain, key, by),
             "Tieout, rollups off, first of a permission": first_of_permission(plain, key, by),
             OF_ROWS: rows_alone.ask,
+            "Tieout, rollups off, later": later(plain, key, by),
             "Tieout, after a publish": after_publish(books, key, by),
             "Tieout, first of a permission": first_of_permission(books, key, by),
             NEW: new.ask,
