@@ -212,16 +212,24 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
         part = slice(row * self.width, (row + 1) * self.width)
         return any(number is not None for number in self.numerators[part]) or UNAVAILABLE in self.denominators[part]
 
-    def is_unavailable(self, row: int, column: int, place: int) -> bool:
-        """Tell whether a figure is unavailable."""
-        return self.denominators[(row * self.columns + column) * self.places + place] == UNAVAILABLE
+    def blanks(self) -> Iterator[tuple[int, int, list[int]]]:
+        """Yield the row and column of figures that are missing or unavailable, with the places of these."""
+        for at in watched(range(len(self) * self.columns if None in self.numerators else 0)):
+            of_column = self.numerators[at * self.places : (at + 1) * self.places]
+            if None in of_column:
+                yield *divmod(at, self.columns), blanks_of(of_column)
 
-    def blanks(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the row, column and place of each figure that is missing or unavailable."""
-        for at, numerator in enumerate(watched(self.numerators if None in self.numerators else ())):
-            if numerator is None:
-                of_column, place = divmod(at, self.places)
-                yield *divmod(of_column, self.columns), place
+
+def blanks_of(numerators: Numbers) -> list[int]:
+    """Return the positions without a numerator."""
+    return [at for at, numerator in enumerate(watched(numerators)) if numerator is None]
+
+
+def absent(figures: Sequence[Figure], places: Sequence[int]) -> list[int]:
+    """Return those of some places at which there is no figure."""
+    if isinstance(figures, FigureColumn):
+        return [at for at in watched(places) if figures.numerators[at] is None]
+    return [at for at in watched(places) if not isinstance(figures[at], Exact)]
 
 
 PRESENT = frozenset({Exact})

@@ -3,13 +3,16 @@
 Every cause is computed from what the caller sees: from presences and amounts of the plan, which lie inside the scope.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 from engine.model.aggregation import TimeAggregation
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Base
+from engine.model.evaluation import absent
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, Formula, Nothing, Operands, Product, Quotient, Sum, UndefinedFigure
 from engine.model.notes import BLANKS, Note
@@ -19,16 +22,16 @@ from engine.plans.availability import BrokenDown
 from engine.plans.figures import Figures
 from engine.plans.places import Coordinates
 from engine.plans.presence import Anchor
-from engine.plans.rows import Expression, FormulaExpression, MeasureExpression
+from engine.plans.rows import Expression, FormulaExpression
 from engine.plans.variances import Variances
-from engine.plans.windows import ColumnRead, DateWindow
+from engine.plans.windows import ColumnRead, DateWindow, kept
 
 NO_WINDOW = Note.of("no_window")
 NO_DIVISOR = Note.of("no_divisor")
 NO_ROWS = Note.of("no_rows")
 
 
-def first_cause(causes: Iterator[Note]) -> Note:
+def first_cause(causes: Iterable[Note]) -> Note:
     """Return the cause that comes first in the list of notes on blanks."""
     return min(causes, key=lambda cause: BLANKS.index(cause.code))
 
@@ -39,61 +42,64 @@ class BlankCauses:
 
     figures: Figures
 
-    def of(self, expression: Expression, reference: Reference, column_reads: tuple[ColumnRead, ...], at: int) -> Note:
-        """Return the cause of a blank in one column and place."""
+    def of(
+        self, expression: Expression, reference: Reference, column_reads: Sequence[ColumnRead], places: Sequence[int]
+    ) -> list[Note]:
+        """Return the cause of each blank of one column, in some places."""
         if isinstance(reference, Side):
-            return self.of_side(expression, column_reads[0], at)
-        found = [self.figures.of(expression, column_read)[at] for column_read in column_reads]
-        if reference.relative or Nothing.UNAVAILABLE in found:
-            return first_cause(self.of_variance(expression, column_reads, at, relative=reference.relative))
-        lacking = tuple([figure is Nothing.MISSING for figure in found])
-        key = (self._alike(expression), column_reads, at, lacking)
-        if key not in self._of_differences:
-            causes = self.of_variance(expression, column_reads, at, relative=False)
-            self._of_differences[key] = first_cause(causes)
-        return self._of_differences[key]
+            return self.of_side(expression, column_reads[0], places)
+        if reference.relative:
+            return [first_cause(self.of_quotient(expression, column_reads, at)) for at in watched(places)]
+        causes: dict[int, list[Note]] = defaultdict(list)
+        for column_read in column_reads:
+            lacking = absent(self.figures.of(expression, column_read), places)
+            found = self.of_side(expression, column_read, lacking)
+            for at, cause in watched(zip(lacking, found, strict=True)):
+                causes[at].append(cause)
+        return [first_cause(causes[at]) for at in watched(places)]
 
-    @cached_property
-    def _of_differences(self) -> dict[Hashable, Note]:
-        return {}
-
-    def _alike(self, expression: Expression) -> Base | Expression:
-        """Return what decides on a missing figure: of a flow only its days do, and bases that read them share these."""
-        if isinstance(expression, MeasureExpression) and not expression.base.over_time.closes:
-            return self._firsts.get(expression.base, expression.base)
-        return expression
-
-    def of_variance(
-        self, expression: Expression, column_reads: tuple[ColumnRead, ...], at: int, *, relative: bool
-    ) -> Iterator[Note]:
-        """Yield the causes of a blank variance: those of the sides that count as nothing, and a base of 0."""
+    def of_quotient(self, expression: Expression, column_reads: Sequence[ColumnRead], at: int) -> Iterator[Note]:
+        """Yield the causes of a blank relative variance: those of the sides that count as nothing, and a base of 0."""
         first, second = (self.figures.of(expression, column_read)[at] for column_read in column_reads)
         time = self.figures.places[at].time
         sides = self._variances.sides(expression, column_reads, (first, second), time)
         for figure, column_read in zip(sides, column_reads, strict=True):
             if not isinstance(figure, Exact):
-                yield self.of_side(expression, column_read, at)
-        if relative and isinstance(sides[1], Exact) and not sides[1]:
+                yield from self.of_side(expression, column_read, [at])
+        if isinstance(sides[1], Exact) and not sides[1]:
             yield NO_DIVISOR
 
-    def of_side(self, expression: Expression, column_read: ColumnRead, at: int) -> Note:
-        """Return the cause of a blank figure of one side in one place. Columns of variances have the same sides."""
-        if self.figures.of(expression, column_read)[at] is Nothing.UNAVAILABLE:
-            return self.unavailable(expression, column_read, self.figures.places[at])
-        key = (self._alike(expression), column_read, at)
-        if key not in self._of_sides:
-            self._of_sides[key] = self._missing(expression, column_read, at)
-        return self._of_sides[key]
+    def of_side(self, expression: Expression, column_read: ColumnRead, places: Sequence[int]) -> list[Note]:
+        """Return the cause of each blank of one side, in some places; columns of variances have the same sides.
+
+        Where only days decide on a figure, all lines that read them share the cause.
+        """
+        figures, alike = self.figures.of(expression, column_read), self._deciding(expression)
+        closes = any(base.over_time.closes for base in alike)
+        of_days = expression.adds_up and not closes
+        known = self._of_sides[alike if of_days else expression, column_read]
+        causes = []
+        for at in watched(places):
+            place = self.figures.places[at]
+            key = place.time if of_days else at
+            if figures[at] is Nothing.UNAVAILABLE:
+                causes.append(self.unavailable(expression, column_read, place))
+                continue
+            if key not in known:
+                known[key] = self._missing(expression, column_read, at, closes=closes)
+            causes.append(known[key])
+        return causes
 
     @cached_property
-    def _of_sides(self) -> dict[tuple[Base | Expression, ColumnRead, int], Note]:
-        return {}
+    def _of_sides(self) -> dict[tuple[tuple[Base, ...] | Expression, ColumnRead], dict[int, Note]]:
+        """The causes of missing figures by time where days decide, else by place."""
+        return defaultdict(dict)
 
-    def _missing(self, expression: Expression, column_read: ColumnRead, at: int) -> Note:
-        """Return the cause of a missing figure."""
+    def _missing(self, expression: Expression, column_read: ColumnRead, at: int, *, closes: bool) -> Note:
+        """Return the cause of a missing figure; of a balance if it `closes`."""
         if cause := self.of_window(expression, column_read, self.figures.places[at].time):
             return cause
-        if anchor := self.late_anchor(expression, column_read, at):
+        if closes and (anchor := self.late_anchor(expression, column_read, at)):
             return Note.of("incomplete_close", anchor=anchor.period.code)
         return NO_DIVISOR if self.divides_by_zero(expression, column_read, at) else NO_ROWS
 
@@ -117,22 +123,20 @@ class BlankCauses:
 
     def of_window(self, expression: Expression, column_read: ColumnRead, time: int) -> Note | None:
         """Return the cause that lies in the days of a figure, or None if its days are in the books and closed."""
-        key = (self._deciding(expression), column_read, time)
-        if key not in self._of_windows:
-            self.figures.plan.stop()
-            self._of_windows[key] = self._window_cause(*key)
-        return self._of_windows[key]
-
-    @cached_property
-    def _of_windows(self) -> dict[tuple[tuple[Base, ...], ColumnRead, int], Note | None]:
-        return {}
-
-    def _window_cause(self, bases: Sequence[Base], column_read: ColumnRead, time: int) -> Note | None:
         window = column_read.windows[time]
         if not window.spans:
             return NO_WINDOW if column_read.side.shifts or self.figures.plan.query.asked.is_undated else None
-        causes = (cause(self, base, column_read, window) for cause in CAUSES for base in bases)
-        return next(filter(None, causes), None)
+        each = [self._causes_of_days(base, column_read, window) for base in self._deciding(expression)]
+        return next(filter(None, chain.from_iterable(zip(*each, strict=True))), None)
+
+    def _causes_of_days(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Sequence[Note | None]:
+        """Return what each of CAUSES says of the days of a base; kept beside the presences for later reports."""
+        plan = self.figures.plan
+        named, domain_read = scenario_named(column_read), column_read.domain_read(base.domain)
+        key = (domain_read, named, base, window, plan.query.asked.grain)
+        return kept(
+            plan.presences.seen.causes, key, lambda: [cause(self, base, column_read, window) for cause in CAUSES]
+        )
 
     def _deciding(self, expression: Expression) -> tuple[Base, ...]:
         """Return a base for each domain, time rule and stock group of an expression: these decide on its days."""
@@ -184,8 +188,6 @@ class BlankCauses:
     def late_anchor(self, expression: Expression, column_read: ColumnRead, at: int) -> Anchor | None:
         """Return the anchor of a balance that has rows in the window but none at the close; None if there is none."""
         plan, place = self.figures.plan, self.figures.places[at]
-        if not any(base.over_time.closes for base in self._deciding(expression)):
-            return None
         for base in expression.bases:
             if base.over_time.closes and not base.over_time.opening and self.is_late(base, column_read, at):
                 domain_read = column_read.domain_read(base.domain)
@@ -227,15 +229,26 @@ class BlankCauses:
         plan = self.figures.plan
         return self.figures if plan.axes else replace(plan, before_close=True).collect()
 
+    def _operands(self, expression: FormulaExpression, column_read: ColumnRead) -> Mapping[str, Sequence[Figure]]:
+        """Return the figures of the parts of a formula, by place."""
+        if (expression, column_read) not in self._known_operands:
+            parts = {name: self.figures.of(part, column_read) for name, part in expression.parts.items()}
+            self._known_operands[expression, column_read] = parts
+        return self._known_operands[expression, column_read]
+
+    @cached_property
+    def _known_operands(self) -> dict[tuple[FormulaExpression, ColumnRead], Mapping[str, Sequence[Figure]]]:
+        return {}
+
     @cached_property
     def _variances(self) -> Variances:
         return Variances(self.figures)
 
     def divides_by_zero(self, expression: Expression, column_read: ColumnRead, at: int) -> bool:
         """Tell whether a formula, or one that it is made of, divides by 0."""
-        if not isinstance(expression, FormulaExpression):
+        if not isinstance(expression, FormulaExpression) or expression.adds_up:
             return False
-        figures = {name: self.figures.of(part, column_read)[at] for name, part in expression.parts.items()}
+        figures = {name: column[at] for name, column in self._operands(expression, column_read).items()}
 
         def operand(name: str) -> Exact | None:
             figure = figures[name]
@@ -245,7 +258,8 @@ class BlankCauses:
                 raise UndefinedFigure
             return None
 
-        return has_zero_divisor(expression.formula, operand) or any(
+        there = any(isinstance(figure, Exact) for figure in figures.values())
+        return (there and has_zero_divisor(expression.formula, operand)) or any(
             not isinstance(figures[name], Exact) and self.divides_by_zero(part, column_read, at)
             for name, part in expression.parts.items()
         )

@@ -13,6 +13,7 @@ from engine.model.calendar.periods import Grain, Period, Span
 from engine.model.catalogue import Base, StockGroup
 from engine.model.errors import Unavailable
 from engine.model.fact_store import Presence
+from engine.model.notes import Note
 from engine.model.scenarios import Reference, Side, TermSpan
 from engine.model.scope import EVERYTHING, NOTHING, Cell
 from engine.model.stopping import watched
@@ -91,11 +92,12 @@ class SeenDays:
         self.anchors: dict[tuple[DomainRead, str, tuple[Span, ...]], tuple[Anchor | None]] = {}
         self.coverages: dict[tuple[DomainRead, tuple[Span, ...], Grain], Coverage] = {}
         self.months: dict[DomainRead, IntervalSplits] = {}
+        self.causes: dict[tuple[DomainRead, str, Base, DateWindow, Grain], Sequence[Note | None]] = {}
 
 
 def days_of(seen: SeenDays) -> int:
     """Return the number of days that some presences hold, and the most that is kept of what follows from them."""
-    return sum(len(presence.dates) for presence in seen.known.values()) + 3 * MOST_KEPT
+    return sum(len(presence.dates) for presence in seen.known.values()) + 4 * MOST_KEPT
 
 
 def compared_with(side: Side, sides: Sequence[Side]) -> frozenset[str]:

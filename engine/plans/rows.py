@@ -43,6 +43,11 @@ class MeasureExpression:
         """The base itself."""
         return (self.base,)
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether it does nothing but add figures up."""
+        return True
+
 
 @dataclass(frozen=True, eq=False)
 class FormulaExpression:
@@ -68,6 +73,11 @@ class FormulaExpression:
     def bases(self) -> tuple[Base, ...]:
         """The distinct bases below the formula."""
         return tuple(dict.fromkeys(base for part in self.parts.values() for base in part.bases))
+
+    @cached_property
+    def adds_up(self) -> bool:
+        """Whether it does nothing but add figures up, nor does any formula that it is made of."""
+        return linear_terms(self.formula) is not None and all(part.adds_up for part in self.parts.values())
 
 
 Expression = MeasureExpression | FormulaExpression

@@ -1,8 +1,10 @@
 """Blanks: the notes on the nulls of a report, each of which names the lines, scenarios and members that it covers."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 from engine.model.notes import BLANKS, Note
 from engine.model.stopping import watched
@@ -13,21 +15,16 @@ from engine.report.ranking import FigureTable
 
 TOTAL = "(total)"
 MEMBERS = "(members)"  # every member, without the total
+Pair = tuple[int, int]  # of the positions of a row and a column
+Positions = tuple[int, ...]
 
 
 def blank_notes(plan: FigurePlan, table: FigureTable, shown: Sequence[bool]) -> Iterator[Note]:
     """Yield the notes on blanks: each null of the shown rows is covered by exactly one, `no_rows` by default."""
-    blanks: dict[Note, list[tuple[int, int, int]]] = defaultdict(list)
-    causes: dict[int, BlankCauses] = {}
-    for row, column, place in table.by_row.blanks():
-        if shown[row] and plan.rows[row].expression is not None:
-            found, at = table.sources[place]
-            known = causes.get(id(found))
-            if known is None:
-                known = causes[id(found)] = BlankCauses(found)
-            is_unavailable = table.by_row.is_unavailable(row, column, place)
-            cause = cause_of(plan, known, (row, column, at), is_unavailable=is_unavailable)
-            blanks[cause].append((row, column, place))
+    blanks: dict[Note, dict[Pair, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for row, column, places, causes in causes_of(plan, table, shown):
+        for cause, together in groupby(zip(causes, places, strict=True), key=itemgetter(0)):
+            blanks[cause][row, column] += [place for _, place in watched(together)]
     if not blanks:
         return
     rows = [at for at, row in enumerate(plan.rows) if shown[at] and row.expression is not None]
@@ -41,17 +38,27 @@ def blank_notes(plan: FigurePlan, table: FigureTable, shown: Sequence[bool]) -> 
             yield Note(cause.code, (*names_of(block, whole, plan, names), *cause.about))
 
 
-def cause_of(plan: FigurePlan, causes: BlankCauses, cell: tuple[int, int, int], *, is_unavailable: bool) -> Note:
-    """Return the cause of one blank; the cell is a row, a column and a position in the source of the figures."""
-    row, column, at = cell
-    expression, reference = plan.rows[row].expression, plan.query.columns[column].reference
-    if expression is None:
-        raise ValueError(f"{plan.rows[row].key} is a header")
-    found = causes.figures
-    if is_unavailable and plan.availability.why_not(expression):  # others of a ranking may not be unavailable alone
-        known = BlankCauses(found if found.plan is plan else Figures(plan, {}))
-        return known.unavailable(expression, plan.columns[column][0], found.places[at])
-    return causes.of(expression, reference, found.plan.columns[column], at)
+def causes_of(
+    plan: FigurePlan, table: FigureTable, shown: Sequence[bool]
+) -> Iterator[tuple[int, int, Sequence[int], Sequence[Note]]]:
+    """Yield the rows and columns with blanks that are shown: places of these, and the cause of each."""
+    causes: dict[Figures, BlankCauses] = {}
+    whole = BlankCauses(Figures(plan, {}))
+    for row, column, places in table.by_row.blanks():
+        expression, reference = plan.rows[row].expression, plan.query.columns[column].reference
+        if not shown[row] or expression is None:
+            continue
+        for found, together in groupby(places, key=lambda place: table.sources[place][0]):
+            own = list(together)
+            sources = [table.sources[place][1] for place in watched(own)]
+            if found.plan is not plan and plan.availability.why_not(expression):  # it may be there in the others alone
+                read = plan.columns[column][0]
+                told = [whole.unavailable(expression, read, found.places[at]) for at in watched(sources)]
+                yield row, column, own, told
+                continue
+            if found not in causes:
+                causes[found] = BlankCauses(found)
+            yield row, column, own, causes[found].of(expression, reference, found.plan.columns[column], sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +70,16 @@ class Block:
     places: tuple[int, ...]
 
 
-def blocks(cells: Iterable[tuple[int, int, int]]) -> list[Block]:
-    """Return blocks that hold each of some cells once: by rows or by columns first, whichever makes fewer."""
-    places: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for row, column, place in watched(cells):
-        places[row, column].append(place)
+def blocks(places: Mapping[Pair, Sequence[int]]) -> list[Block]:
+    """Return blocks that hold some places of rows and columns once: by rows or columns first, whichever makes fewer."""
     alike = {pair: tuple(found) for pair, found in places.items()}
     by_row = [Block(rows, columns, found) for columns, rows, found in grouped(alike, lambda pair: pair)]
     by_column = [Block(rows, columns, found) for rows, columns, found in grouped(alike, lambda pair: pair[::-1])]
     return min(by_row, by_column, key=len)
 
 
-Pair = tuple[int, int]
-Positions = tuple[int, ...]
-
-
 def grouped(
-    places: dict[Pair, Positions], order: Callable[[Pair], Pair]
+    places: Mapping[Pair, Positions], order: Callable[[Pair], Pair]
 ) -> list[tuple[Positions, Positions, Positions]]:
     """Group pairs of positions with the same places: inner positions, outer positions, places.
 
