@@ -12,7 +12,7 @@ from itertools import chain
 from engine.model.aggregation import TimeAggregation
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Base
-from engine.model.evaluation import absent
+from engine.model.evaluation import FigureColumn, absent
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, Formula, Nothing, Operands, Product, Quotient, Sum, UndefinedFigure
 from engine.model.notes import BLANKS, Note
@@ -48,18 +48,21 @@ class BlankCauses:
         """Return the cause of each blank of one column, in some places."""
         if isinstance(reference, Side):
             return self.of_side(expression, column_reads[0], places)
-        if reference.relative:
-            return [first_cause(self.of_quotient(expression, column_reads, at)) for at in watched(places)]
-        causes: dict[int, list[Note]] = defaultdict(list)
-        for column_read in column_reads:
-            lacking = absent(self.figures.of(expression, column_read), places)
-            found = self.of_side(expression, column_read, lacking)
-            for at, cause in watched(zip(lacking, found, strict=True)):
-                causes[at].append(cause)
-        return [first_cause(causes[at]) for at in watched(places)]
+        lacking = [absent(self.figures.of(expression, column_read), places) for column_read in column_reads]
+        of_sides = set(places) if not reference.relative else set(lacking[0]).intersection(lacking[1])
+        causes: dict[int, Note] = {}
+        for column_read, blank in zip(column_reads, lacking, strict=True):
+            own = [at for at in watched(blank) if at in of_sides]
+            for at, cause in watched(zip(own, self.of_side(expression, column_read, own), strict=True)):
+                known = causes.setdefault(at, cause)
+                causes[at] = known if known is cause else first_cause((known, cause))
+        return [
+            causes[at] if at in of_sides else first_cause(self.of_quotient(expression, column_reads, at))
+            for at in watched(places)
+        ]
 
     def of_quotient(self, expression: Expression, column_reads: Sequence[ColumnRead], at: int) -> Iterator[Note]:
-        """Yield the causes of a blank relative variance: those of the sides that count as nothing, and a base of 0."""
+        """Yield the causes of a blank relative variance with a side: what the other lacks, and a base of 0."""
         first, second = (self.figures.of(expression, column_read)[at] for column_read in column_reads)
         time = self.figures.places[at].time
         sides = self._variances.sides(expression, column_reads, (first, second), time)
@@ -78,22 +81,28 @@ class BlankCauses:
         closes = any(base.over_time.closes for base in alike)
         of_days = expression.adds_up and not closes
         known = self._of_sides[alike if of_days else expression, column_read]
-        causes = []
-        for at in watched(places):
-            place = self.figures.places[at]
-            key = place.time if of_days else at
-            if figures[at] is Nothing.UNAVAILABLE:
-                causes.append(self.unavailable(expression, column_read, place))
-                continue
-            if key not in known:
+        keys = [self._times[at] for at in watched(places)] if of_days else places
+        mixed = () if isinstance(figures, FigureColumn) else watched(places)
+        unavailable = {at for at in mixed if figures[at] is Nothing.UNAVAILABLE}
+        for at, key in watched(zip(places, keys, strict=True)):
+            if key not in known and at not in unavailable:
                 known[key] = self._missing(expression, column_read, at, closes=closes)
-            causes.append(known[key])
-        return causes
+        if not unavailable:
+            return [known[key] for key in watched(keys)]
+        return [
+            self.unavailable(expression, column_read, self.figures.places[at]) if at in unavailable else known[key]
+            for at, key in watched(zip(places, keys, strict=True))
+        ]
 
     @cached_property
     def _of_sides(self) -> dict[tuple[tuple[Base, ...] | Expression, ColumnRead], dict[int, Note]]:
         """The causes of missing figures by time where days decide, else by place."""
         return defaultdict(dict)
+
+    @cached_property
+    def _times(self) -> Sequence[int]:
+        """The column of time of each place."""
+        return [place.time for place in watched(self.figures.places)]
 
     def _missing(self, expression: Expression, column_read: ColumnRead, at: int, *, closes: bool) -> Note:
         """Return the cause of a missing figure; of a balance if it `closes`."""

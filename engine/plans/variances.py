@@ -56,6 +56,8 @@ class Variances:
         return [
             variance.of_exact(first, second)
             if isinstance(first, Exact) and isinstance(second, Exact)
+            else first
+            if first is second  # neither side is there
             else variance.of(*self.sides(expression, (a, b), (first, second), place.time))
             for first, second, place in watched(pairs, figures.plan.stop)
         ]

@@ -59,14 +59,14 @@ def books(tmp_path: Path) -> Door:
     return opened(tmp_path)
 
 
-def opened(folder: Path, closed: str = "2021-03", **more: Any) -> Door:
+def opened(folder: Path, closed: str = "2021-03", statement: str = STATEMENT, **more: Any) -> Door:
     """Open the books with the last closed month of actual."""
     return small_books(
         folder,
         facts=FACTS,
         domains=DOMAINS,
         dimensions="account: {kind: leaf}\nentity: {kind: leaf}\ndate: {kind: leaf, grain: date}",
-        statements={"all": STATEMENT},
+        statements={"all": statement},
         scenarios=f"""
             actual: {{alias: Actuals, kind: actual, closed_through: {closed}}}
             budget: {{alias: Budget, kind: budget}}
@@ -172,6 +172,21 @@ def test_no_divisor_is_a_quotient_by_0_or_a_percent_variance_against_0(books: Do
     share = books.metric("heads", scenarios={**A, "V": "var_pct(actual,actual@pp)"}, period="2021-03")
     assert figures(share, "alias") == {"A": 4, "V": None}
     assert blanks(share) == [("no_divisor", {"scenarios": ("var_pct(actual,actual@pp)",)})]
+
+
+def test_no_divisor_is_also_what_a_sum_of_quotients_says(tmp_path: Path) -> None:
+    twice = "- formula: {key: twice, label: Twice, is: per_head + per_head}\n"
+    report = opened(tmp_path, statement=STATEMENT + twice).statement("all", scenarios=A, period="2021-02")
+    assert figures(report, "line") == {"sales": 25, "heads": 0, "per_head": None, "twice": None}
+    assert blanks(report) == [("no_divisor", {"lines": ("per_head", "twice")})]
+
+
+def test_a_percent_variance_against_a_side_that_counts_as_0_has_no_divisor(books: Door) -> None:
+    columns = {**A, "P": "var_pct(actual,budget)"}
+    report = books.metric("sales", scenarios=columns, period="2021-02", dimensions=["entity"])
+    assert figures(report, "alias", "entity")["P", "E1"] is not None
+    assert figures(report, "alias", "entity")["P", "E2"] is None
+    assert blanks(report) == [("no_divisor", {"scenarios": ("var_pct(actual,budget)",), "members": ("E2",)})]
 
 
 def test_no_rows_covers_what_no_other_note_covers(books: Door) -> None:
