@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import chain, groupby
 from math import lcm
 from operator import add, sub
 from typing import Generic, TypeVar, overload
@@ -212,24 +212,24 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
         part = slice(row * self.width, (row + 1) * self.width)
         return any(number is not None for number in self.numerators[part]) or UNAVAILABLE in self.denominators[part]
 
-    def blanks(self) -> Iterator[tuple[int, int, list[int]]]:
+    def blanks(self) -> Iterator[tuple[int, int, tuple[int, ...]]]:
         """Yield the row and column of figures that are missing or unavailable, with the places of these."""
-        for at in watched(range(len(self) * self.columns if None in self.numerators else 0)):
-            of_column = self.numerators[at * self.places : (at + 1) * self.places]
-            if None in of_column:
-                yield *divmod(at, self.columns), blanks_of(of_column)
+        numerators = self.numerators if None in self.numerators else ()
+        absent = [at for at, numerator in enumerate(watched(numerators)) if numerator is None]
+        if self.places == 1:
+            yield from ((*divmod(at, self.columns), (0,)) for at in absent)
+            return
+        for of_column, together in groupby(absent, self.places.__rfloordiv__):
+            first = of_column * self.places
+            yield *divmod(of_column, self.columns), tuple([at - first for at in watched(together)])
 
 
-def blanks_of(numerators: Numbers) -> list[int]:
-    """Return the positions without a numerator."""
-    return [at for at, numerator in enumerate(watched(numerators)) if numerator is None]
-
-
-def absent(figures: Sequence[Figure], places: Sequence[int]) -> list[int]:
+def absent(figures: Sequence[Figure], places: Sequence[int]) -> tuple[int, ...]:
     """Return those of some places at which there is no figure."""
     if isinstance(figures, FigureColumn):
-        return [at for at in watched(places) if figures.numerators[at] is None]
-    return [at for at in watched(places) if not isinstance(figures[at], Exact)]
+        numerators = figures.numerators
+        return () if figures.is_whole else tuple([at for at in watched(places) if numerators[at] is None])
+    return tuple([at for at in watched(places) if not isinstance(figures[at], Exact)])
 
 
 PRESENT = frozenset({Exact})

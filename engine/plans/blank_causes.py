@@ -3,11 +3,11 @@
 Every cause is computed from what the caller sees: from presences and amounts of the plan, which lie inside the scope.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 
 from engine.model.aggregation import TimeAggregation
 from engine.model.calendar.periods import Span
@@ -29,6 +29,11 @@ from engine.plans.windows import ColumnRead, DateWindow, kept
 NO_WINDOW = Note.of("no_window")
 NO_DIVISOR = Note.of("no_divisor")
 NO_ROWS = Note.of("no_rows")
+Places = tuple[int, ...]  # positions
+Decider = tuple[Base, ...] | Expression
+
+
+closes = attrgetter("over_time.closes")  # of a base: whether it is a balance
 
 
 def first_cause(causes: Iterable[Note]) -> Note:
@@ -43,72 +48,98 @@ class BlankCauses:
     figures: Figures
 
     def of(
-        self, expression: Expression, reference: Reference, column_reads: Sequence[ColumnRead], places: Sequence[int]
-    ) -> list[Note]:
+        self, expression: Expression, reference: Reference, column_reads: Sequence[ColumnRead], places: Places
+    ) -> Sequence[Note]:
         """Return the cause of each blank of one column, in some places."""
         if isinstance(reference, Side):
             return self.of_side(expression, column_reads[0], places)
-        lacking = [absent(self.figures.of(expression, column_read), places) for column_read in column_reads]
-        of_sides = set(places) if not reference.relative else set(lacking[0]).intersection(lacking[1])
+        a, b = [self.figures.of(expression, column_read) for column_read in column_reads]
+        first, second = absent(a, places), absent(b, places)
+        if reference.relative and not first == second == places:
+            return [first_cause(self.of_quotient(expression, column_reads, at)) for at in watched(places)]
+        key = (self._decider(expression, a), self._decider(expression, b), column_reads, first, second)
+        if key not in self._of_differences:
+            self._of_differences[key] = list(self.of_difference(expression, column_reads, (first, second), places))
+        return self._of_differences[key]
+
+    @cached_property
+    def _of_differences(self) -> dict[Hashable, Sequence[Note]]:
+        return {}
+
+    def of_difference(
+        self, expression: Expression, column_reads: Sequence[ColumnRead], lacking: Sequence[Places], places: Places
+    ) -> Iterator[Note]:
+        """Yield the causes of blanks for which sides are lacking: of each that of the side that comes first."""
         causes: dict[int, Note] = {}
-        for column_read, blank in zip(column_reads, lacking, strict=True):
-            own = [at for at in watched(blank) if at in of_sides]
+        for column_read, own in zip(column_reads, lacking, strict=True):
             for at, cause in watched(zip(own, self.of_side(expression, column_read, own), strict=True)):
-                known = causes.setdefault(at, cause)
-                causes[at] = known if known is cause else first_cause((known, cause))
-        return [
-            causes[at] if at in of_sides else first_cause(self.of_quotient(expression, column_reads, at))
-            for at in watched(places)
-        ]
+                causes[at] = first_cause((causes.get(at, cause), cause))
+        yield from (causes[at] for at in watched(places))
 
     def of_quotient(self, expression: Expression, column_reads: Sequence[ColumnRead], at: int) -> Iterator[Note]:
-        """Yield the causes of a blank relative variance with a side: what the other lacks, and a base of 0."""
+        """Yield the causes of a blank relative variance: those of the sides that count as nothing, and a base of 0."""
         first, second = (self.figures.of(expression, column_read)[at] for column_read in column_reads)
         time = self.figures.places[at].time
         sides = self._variances.sides(expression, column_reads, (first, second), time)
         for figure, column_read in zip(sides, column_reads, strict=True):
             if not isinstance(figure, Exact):
-                yield from self.of_side(expression, column_read, [at])
+                yield from self.of_side(expression, column_read, (at,))
         if isinstance(sides[1], Exact) and not sides[1]:
             yield NO_DIVISOR
 
-    def of_side(self, expression: Expression, column_read: ColumnRead, places: Sequence[int]) -> list[Note]:
-        """Return the cause of each blank of one side, in some places; columns of variances have the same sides.
+    def of_side(self, expression: Expression, column_read: ColumnRead, places: Places) -> Sequence[Note]:
+        """Return the cause of each blank of one side, in some places.
 
-        Where only days decide on a figure, all lines that read them share the cause.
+        Columns of variances have the same sides, and lines on which only days decide share their causes.
         """
-        figures, alike = self.figures.of(expression, column_read), self._deciding(expression)
-        closes = any(base.over_time.closes for base in alike)
-        of_days = expression.adds_up and not closes
-        known = self._of_sides[alike if of_days else expression, column_read]
-        keys = [self._times[at] for at in watched(places)] if of_days else places
-        mixed = () if isinstance(figures, FigureColumn) else watched(places)
-        unavailable = {at for at in mixed if figures[at] is Nothing.UNAVAILABLE}
-        for at, key in watched(zip(places, keys, strict=True)):
-            if key not in known and at not in unavailable:
-                known[key] = self._missing(expression, column_read, at, closes=closes)
-        if not unavailable:
-            return [known[key] for key in watched(keys)]
-        return [
-            self.unavailable(expression, column_read, self.figures.places[at]) if at in unavailable else known[key]
-            for at, key in watched(zip(places, keys, strict=True))
-        ]
+        decider = self._decider(expression, self.figures.of(expression, column_read))
+        key = (decider, column_read, places)
+        known = self._of_sides.get(key)
+        if known is None:
+            of_place = self.of_place if decider is expression else self.of_missing
+            known = self._of_sides[key] = [of_place(expression, column_read, at, decider) for at in watched(places)]
+        return known
 
     @cached_property
-    def _of_sides(self) -> dict[tuple[tuple[Base, ...] | Expression, ColumnRead], dict[int, Note]]:
+    def _of_sides(self) -> dict[tuple[Decider, ColumnRead, Places], Sequence[Note]]:
+        return {}
+
+    def _decider(self, expression: Expression, figures: Sequence[Figure]) -> Decider:
+        """Return what decides on the blanks of an expression: bases that stand for its days, else all of it."""
+        decider = self._deciders.get(expression)
+        if decider is None:
+            bases = self._deciding(expression)
+            alone = expression.adds_up and not any(map(closes, bases))
+            decider = self._deciders[expression] = bases if alone else expression
+        return decider if isinstance(figures, FigureColumn) else expression  # a column has nothing that is unavailable
+
+    @cached_property
+    def _deciders(self) -> dict[Expression, Decider]:
+        return {}
+
+    def of_place(self, expression: Expression, column_read: ColumnRead, at: int, decider: Decider) -> Note:
+        """Return the cause of a blank of one side in one place."""
+        if self.figures.of(expression, column_read)[at] is Nothing.UNAVAILABLE:
+            return self.unavailable(expression, column_read, self.figures.places[at])
+        return self.of_missing(expression, column_read, at, decider)
+
+    def of_missing(self, expression: Expression, column_read: ColumnRead, at: int, decider: Decider) -> Note:
+        """Return the cause of a missing figure of one side in one place."""
+        key = (decider, column_read, at if decider is expression else self.figures.places[at].time)
+        if key not in self._of_missing:
+            self._of_missing[key] = self._missing(expression, column_read, at)
+        return self._of_missing[key]
+
+    @cached_property
+    def _of_missing(self) -> dict[tuple[Decider, ColumnRead, int], Note]:
         """The causes of missing figures by time where days decide, else by place."""
-        return defaultdict(dict)
+        return {}
 
-    @cached_property
-    def _times(self) -> Sequence[int]:
-        """The column of time of each place."""
-        return [place.time for place in watched(self.figures.places)]
-
-    def _missing(self, expression: Expression, column_read: ColumnRead, at: int, *, closes: bool) -> Note:
-        """Return the cause of a missing figure; of a balance if it `closes`."""
+    def _missing(self, expression: Expression, column_read: ColumnRead, at: int) -> Note:
+        """Return the cause of a missing figure."""
         if cause := self.of_window(expression, column_read, self.figures.places[at].time):
             return cause
-        if closes and (anchor := self.late_anchor(expression, column_read, at)):
+        if anchor := self.late_anchor(expression, column_read, at):
             return Note.of("incomplete_close", anchor=anchor.period.code)
         return NO_DIVISOR if self.divides_by_zero(expression, column_read, at) else NO_ROWS
 
@@ -151,8 +182,8 @@ class BlankCauses:
         """Return a base for each domain, time rule and stock group of an expression: these decide on its days."""
         known = self._known_deciding.get(expression)
         if known is None:
-            known = tuple(dict.fromkeys(self._firsts.get(base, base) for base in watched(expression.bases)))
-            self._known_deciding[expression] = known
+            bases = [self._firsts.get(base, base) for base in expression.bases]
+            known = self._known_deciding[expression] = tuple(dict.fromkeys(bases) if len(bases) > 1 else bases)
         return known
 
     @cached_property
@@ -197,6 +228,8 @@ class BlankCauses:
     def late_anchor(self, expression: Expression, column_read: ColumnRead, at: int) -> Anchor | None:
         """Return the anchor of a balance that has rows in the window but none at the close; None if there is none."""
         plan, place = self.figures.plan, self.figures.places[at]
+        if not any(map(closes, self._deciding(expression))):
+            return None
         for base in expression.bases:
             if base.over_time.closes and not base.over_time.opening and self.is_late(base, column_read, at):
                 domain_read = column_read.domain_read(base.domain)

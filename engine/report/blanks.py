@@ -3,8 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 
 from engine.model.notes import BLANKS, Note
 from engine.model.stopping import watched
@@ -23,8 +21,11 @@ def blank_notes(plan: FigurePlan, table: FigureTable, shown: Sequence[bool]) -> 
     """Yield the notes on blanks: each null of the shown rows is covered by exactly one, `no_rows` by default."""
     blanks: dict[Note, dict[Pair, list[int]]] = defaultdict(lambda: defaultdict(list))
     for row, column, places, causes in causes_of(plan, table, shown):
-        for cause, together in groupby(zip(causes, places, strict=True), key=itemgetter(0)):
-            blanks[cause][row, column] += [place for _, place in watched(together)]
+        if causes.count(causes[0]) == len(causes):
+            blanks[causes[0]][row, column] += places
+            continue
+        for cause, place in watched(zip(causes, places, strict=True)):
+            blanks[cause][row, column].append(place)
     if not blanks:
         return
     rows = [at for at, row in enumerate(plan.rows) if shown[at] and row.expression is not None]
@@ -48,9 +49,8 @@ def causes_of(
         expression, reference = plan.rows[row].expression, plan.query.columns[column].reference
         if not shown[row] or expression is None:
             continue
-        for found, together in groupby(places, key=lambda place: table.sources[place][0]):
-            own = list(together)
-            sources = [table.sources[place][1] for place in watched(own)]
+        whole_row = ((table.whole, places, places),) if table.whole is not None else table.of_sources(places)
+        for found, own, sources in whole_row:
             if found.plan is not plan and plan.availability.why_not(expression):  # it may be there in the others alone
                 read = plan.columns[column][0]
                 told = [whole.unavailable(expression, read, found.places[at]) for at in watched(sources)]

@@ -229,7 +229,7 @@ def blank_totals(figure: ExplainedFigure, figures: Figures) -> Iterator[Note]:
     (reads,) = figures.plan.columns
     for total, read in zip(SidePairs(figures).totals(figure.expression), reads, strict=True):
         if not isinstance(total, Exact):
-            (cause,) = BlankCauses(figures).of_side(figure.expression, read, [len(figures.places) - 1])
+            (cause,) = BlankCauses(figures).of_side(figure.expression, read, (len(figures.places) - 1,))
             about = (("lines", (figure.row.key,)), ("scenarios", (read.side.key,)))
             yield cause if cause == NO_ROWS else Note(cause.code, (*about, *cause.about))
 

@@ -1,7 +1,9 @@
 """Ranked reports: the top members of the first dimension, one row for the others, and the total."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 
 from engine.books.reader import Reader, label_of
 from engine.model.errors import BadArguments, quoted
@@ -35,6 +37,17 @@ class FigureTable:
     places: tuple[MemberTuple, ...]
     by_row: FigureCube
     sources: Sequence[tuple[Figures, int]]  # the figures that a place is taken from, and its position in them
+    whole: Figures | None = None  # if all places are taken from these in their order; then `sources` is empty
+
+    def of_sources(self, places: tuple[int, ...]) -> Iterator[tuple[Figures, tuple[int, ...], tuple[int, ...]]]:
+        """Yield the figures that some places are taken from, with these places and their positions in them."""
+        if self.whole is not None:
+            yield self.whole, places, places
+            return
+        each = [(*self.sources[place], place) for place in watched(places)]
+        for found, together in groupby(each, key=itemgetter(0)):
+            _, positions, own = zip(*together, strict=True)
+            yield found, own, positions
 
     @classmethod
     def of(
@@ -54,7 +67,7 @@ def figure_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) ->
     if ranking is not None and len(figures.places) > 1:
         return ranked(plan, figures, by_row, ranking)
     places = places_of(plan, figures)
-    return FigureTable(places, by_row, [(figures, at) for at in watched(range(len(places)))])
+    return FigureTable(places, by_row, (), figures)
 
 
 def places_of(plan: FigurePlan, figures: Figures) -> tuple[MemberTuple, ...]:
