@@ -30,10 +30,10 @@ NO_WINDOW = Note.of("no_window")
 NO_DIVISOR = Note.of("no_divisor")
 NO_ROWS = Note.of("no_rows")
 Places = tuple[int, ...]  # positions
-Decider = tuple[Base, ...] | Expression
+CauseKey = tuple[Base, ...] | Expression  # lines with the same key share the causes of their blanks
 
 
-closes = attrgetter("over_time.closes")  # of a base: whether it is a balance
+is_balance = attrgetter("over_time.closes")  # of a base
 
 
 def first_cause(causes: Iterable[Note]) -> Note:
@@ -55,9 +55,9 @@ class BlankCauses:
             return self.of_side(expression, column_reads[0], places)
         a, b = [self.figures.of(expression, column_read) for column_read in column_reads]
         first, second = absent(a, places), absent(b, places)
-        if reference.relative and not first == second == places:
+        if reference.relative and (first, second) != (places, places):
             return [first_cause(self.of_quotient(expression, column_reads, at)) for at in watched(places)]
-        key = (self._decider(expression, a), self._decider(expression, b), column_reads, first, second)
+        key = (self._cause_key(expression, a), self._cause_key(expression, b), column_reads, first, second)
         if key not in self._of_differences:
             self._of_differences[key] = list(self.of_difference(expression, column_reads, (first, second), places))
         return self._of_differences[key]
@@ -92,46 +92,47 @@ class BlankCauses:
 
         Columns of variances have the same sides, and lines on which only days decide share their causes.
         """
-        decider = self._decider(expression, self.figures.of(expression, column_read))
-        key = (decider, column_read, places)
+        cause_key = self._cause_key(expression, self.figures.of(expression, column_read))
+        key = (cause_key, column_read, places)
         known = self._of_sides.get(key)
         if known is None:
-            of_place = self.of_place if decider is expression else self.of_missing
-            known = self._of_sides[key] = [of_place(expression, column_read, at, decider) for at in watched(places)]
+            of_place = self.of_place if cause_key is expression else self.of_missing
+            known = self._of_sides[key] = [of_place(expression, column_read, at, cause_key) for at in watched(places)]
         return known
 
     @cached_property
-    def _of_sides(self) -> dict[tuple[Decider, ColumnRead, Places], Sequence[Note]]:
+    def _of_sides(self) -> dict[tuple[CauseKey, ColumnRead, Places], Sequence[Note]]:
         return {}
 
-    def _decider(self, expression: Expression, figures: Sequence[Figure]) -> Decider:
-        """Return what decides on the blanks of an expression: bases that stand for its days, else all of it."""
-        decider = self._deciders.get(expression)
-        if decider is None:
-            bases = self._deciding(expression)
-            alone = expression.adds_up and not any(map(closes, bases))
-            decider = self._deciders[expression] = bases if alone else expression
-        return decider if isinstance(figures, FigureColumn) else expression  # a column has nothing that is unavailable
+    def _cause_key(self, expression: Expression, figures: Sequence[Figure]) -> CauseKey:
+        """Return the bases that stand for the days of an expression if only days decide on its blanks, else itself."""
+        cause_key = self._cause_keys.get(expression)
+        if cause_key is None:
+            bases = self._day_bases(expression)
+            alone = expression.adds_up and not any(map(is_balance, bases))
+            cause_key = self._cause_keys[expression] = bases if alone else expression
+        may_be_unavailable = not isinstance(figures, FigureColumn)
+        return expression if may_be_unavailable else cause_key
 
     @cached_property
-    def _deciders(self) -> dict[Expression, Decider]:
+    def _cause_keys(self) -> dict[Expression, CauseKey]:
         return {}
 
-    def of_place(self, expression: Expression, column_read: ColumnRead, at: int, decider: Decider) -> Note:
+    def of_place(self, expression: Expression, column_read: ColumnRead, at: int, cause_key: CauseKey) -> Note:
         """Return the cause of a blank of one side in one place."""
         if self.figures.of(expression, column_read)[at] is Nothing.UNAVAILABLE:
             return self.unavailable(expression, column_read, self.figures.places[at])
-        return self.of_missing(expression, column_read, at, decider)
+        return self.of_missing(expression, column_read, at, cause_key)
 
-    def of_missing(self, expression: Expression, column_read: ColumnRead, at: int, decider: Decider) -> Note:
+    def of_missing(self, expression: Expression, column_read: ColumnRead, at: int, cause_key: CauseKey) -> Note:
         """Return the cause of a missing figure of one side in one place."""
-        key = (decider, column_read, at if decider is expression else self.figures.places[at].time)
+        key = (cause_key, column_read, at if cause_key is expression else self.figures.places[at].time)
         if key not in self._of_missing:
             self._of_missing[key] = self._missing(expression, column_read, at)
         return self._of_missing[key]
 
     @cached_property
-    def _of_missing(self) -> dict[tuple[Decider, ColumnRead, int], Note]:
+    def _of_missing(self) -> dict[tuple[CauseKey, ColumnRead, int], Note]:
         """The causes of missing figures by time where days decide, else by place."""
         return {}
 
@@ -166,7 +167,7 @@ class BlankCauses:
         window = column_read.windows[time]
         if not window.spans:
             return NO_WINDOW if column_read.side.shifts or self.figures.plan.query.asked.is_undated else None
-        each = [self._causes_of_days(base, column_read, window) for base in self._deciding(expression)]
+        each = [self._causes_of_days(base, column_read, window) for base in self._day_bases(expression)]
         return next(filter(None, chain.from_iterable(zip(*each, strict=True))), None)
 
     def _causes_of_days(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Sequence[Note | None]:
@@ -178,16 +179,16 @@ class BlankCauses:
             plan.presences.seen.causes, key, lambda: [cause(self, base, column_read, window) for cause in CAUSES]
         )
 
-    def _deciding(self, expression: Expression) -> tuple[Base, ...]:
+    def _day_bases(self, expression: Expression) -> tuple[Base, ...]:
         """Return a base for each domain, time rule and stock group of an expression: these decide on its days."""
-        known = self._known_deciding.get(expression)
+        known = self._known_day_bases.get(expression)
         if known is None:
             bases = [self._firsts.get(base, base) for base in expression.bases]
-            known = self._known_deciding[expression] = tuple(dict.fromkeys(bases) if len(bases) > 1 else bases)
+            known = self._known_day_bases[expression] = tuple(dict.fromkeys(bases) if len(bases) > 1 else bases)
         return known
 
     @cached_property
-    def _known_deciding(self) -> dict[Expression, tuple[Base, ...]]:
+    def _known_day_bases(self) -> dict[Expression, tuple[Base, ...]]:
         return {}
 
     @cached_property
@@ -228,7 +229,7 @@ class BlankCauses:
     def late_anchor(self, expression: Expression, column_read: ColumnRead, at: int) -> Anchor | None:
         """Return the anchor of a balance that has rows in the window but none at the close; None if there is none."""
         plan, place = self.figures.plan, self.figures.places[at]
-        if not any(map(closes, self._deciding(expression))):
+        if not any(map(is_balance, self._day_bases(expression))):
             return None
         for base in expression.bases:
             if base.over_time.closes and not base.over_time.opening and self.is_late(base, column_read, at):
