@@ -89,7 +89,7 @@ def serving(
             process.wait(timeout=DEADLINE)
         except subprocess.TimeoutExpired:
             process.kill()  # else the run of tests would wait for it at its end
-            raise
+            raise AssertionError(f"the server did not stop:\n{log.read_text()}") from None
 
 
 def start(
