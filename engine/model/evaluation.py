@@ -65,6 +65,7 @@ class FigureColumn(Sequence[Figure]):
 
 UNAVAILABLE = 0  # the denominator of an unavailable figure
 Numbers = Sequence[int | None]
+Places = tuple[int, ...]  # the positions of some
 Fractions = tuple[Numbers, Numbers]  # numerators and denominators
 Key = TypeVar("Key", bound=Hashable)
 
@@ -212,7 +213,7 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
         part = slice(row * self.width, (row + 1) * self.width)
         return any(number is not None for number in self.numerators[part]) or UNAVAILABLE in self.denominators[part]
 
-    def blanks(self) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    def blanks(self) -> Iterator[tuple[int, int, Places]]:
         """Yield the row and column of figures that are missing or unavailable, with the places of these."""
         numerators = self.numerators if None in self.numerators else ()
         absent = [at for at, numerator in enumerate(watched(numerators)) if numerator is None]
@@ -224,7 +225,7 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
             yield *divmod(of_column, self.columns), tuple([at - first for at in watched(together)])
 
 
-def absent(figures: Sequence[Figure], places: Sequence[int]) -> tuple[int, ...]:
+def absent(figures: Sequence[Figure], places: Places) -> Places:
     """Return those of some places at which there is no figure."""
     if isinstance(figures, FigureColumn):
         numerators = figures.numerators

@@ -12,7 +12,7 @@ from operator import attrgetter
 from engine.model.aggregation import TimeAggregation
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Base
-from engine.model.evaluation import FigureColumn, absent
+from engine.model.evaluation import FigureColumn, Places, absent
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, Formula, Nothing, Operands, Product, Quotient, Sum, UndefinedFigure
 from engine.model.notes import BLANKS, Note
@@ -29,7 +29,6 @@ from engine.plans.windows import ColumnRead, DateWindow, kept
 NO_WINDOW = Note.of("no_window")
 NO_DIVISOR = Note.of("no_divisor")
 NO_ROWS = Note.of("no_rows")
-Places = tuple[int, ...]  # positions
 CauseKey = tuple[Base, ...] | Expression  # lines with the same key share the causes of their blanks
 
 

@@ -49,8 +49,7 @@ def causes_of(
         expression, reference = plan.rows[row].expression, plan.query.columns[column].reference
         if not shown[row] or expression is None:
             continue
-        whole_row = ((table.whole, places, places),) if table.whole is not None else table.of_sources(places)
-        for found, own, sources in whole_row:
+        for found, own, sources in table.of_sources(places):
             if found.plan is not plan and plan.availability.why_not(expression):  # it may be there in the others alone
                 read = plan.columns[column][0]
                 told = [whole.unavailable(expression, read, found.places[at]) for at in watched(sources)]

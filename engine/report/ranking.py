@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from engine.books.reader import Reader, label_of
 from engine.model.errors import BadArguments, quoted
-from engine.model.evaluation import FigureCube
+from engine.model.evaluation import FigureCube, Places
 from engine.model.exact import ONE, Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.requests import Exclusion
@@ -39,11 +39,11 @@ class FigureTable:
     sources: Sequence[tuple[Figures, int]]  # the figures that a place is taken from, and its position in them
     whole: Figures | None = None  # if all places are taken from these in their order; then `sources` is empty
 
-    def of_sources(self, places: tuple[int, ...]) -> Iterator[tuple[Figures, tuple[int, ...], tuple[int, ...]]]:
-        """Yield the figures that some places are taken from, with these places and their positions in them."""
-        if self.whole is not None:
-            yield self.whole, places, places
-            return
+    def of_sources(self, places: Places) -> Iterable[tuple[Figures, Places, Places]]:
+        """Return the figures that some places are taken from, with these places and their positions in them."""
+        return self._by_source(places) if self.whole is None else ((self.whole, places, places),)
+
+    def _by_source(self, places: Places) -> Iterator[tuple[Figures, Places, Places]]:
         each = [(*self.sources[place], place) for place in watched(places)]
         for found, together in groupby(each, key=itemgetter(0)):
             _, positions, own = zip(*together, strict=True)
