@@ -8,7 +8,6 @@ others have a Polars frame and write it bare.
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -20,6 +19,7 @@ from time import perf_counter, sleep
 
 import polars as pl
 import xlsxwriter
+from msgspec.structs import replace
 
 from benches.books import demo_books
 from benches.timing import Work, in_turns, memory, peak_of, report

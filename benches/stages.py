@@ -17,6 +17,7 @@ from time import process_time_ns
 from types import FrameType
 from typing import Any, ParamSpec
 
+from msgspec.json import encode
 from pydantic import TypeAdapter
 
 from benches.books import demo_books
@@ -32,7 +33,6 @@ from engine.queries.reports import statement_query
 from engine.report import run as running
 from engine.report.snapshots import keep
 from server.run.workers import COLLECTED
-from server.wire.answers import as_json
 
 ROWS, ROUNDS, COUNTED, WARM = 150_000, 400, 20, 60
 BUDGET = 20_000
@@ -125,8 +125,8 @@ def ask(door: Door, asked: dict[str, Any], meter: StageMeter) -> None:
     with meter.stage("answer"):
         answered, beside = answer(report, BUDGET), details(report)
     with meter.stage("JSON text"):
-        as_json(answered)
-        as_json(beside)
+        encode(answered)
+        encode(beside)
 
 
 def times(door: Door, draw: Callable[[Random], dict[str, Any]]) -> dict[str, float]:

@@ -20,6 +20,7 @@ from typing import cast
 
 import duckdb
 import polars as pl
+from msgspec.json import encode
 
 from benches.books import BenchBooks, demo_books
 from benches.page import README, write_block
@@ -33,7 +34,6 @@ from engine.model.profiles import EVERYONE, Grant, Profile
 from engine.model.scope import Cut
 from engine.present.answers.reports import answer
 from engine.report.report import Report
-from server.wire.answers import as_json
 
 ROUNDS, FEW_ROUNDS = 41, 11  # of a call; few where DuckDB's tables are in a file
 IN_MEMORY = 20_000_000  # rows up to which DuckDB holds its tables in memory; then in a file, compressed
@@ -184,7 +184,7 @@ def frames_alone(books: BenchBooks, read: Callable[[pl.DataFrame], object]) -> W
 
 def to_json(work: Callable[[], Report]) -> Work:
     """Return a call with its answer as JSON text."""
-    return lambda: as_json(answer(work(), 100_000))
+    return lambda: encode(answer(work(), 100_000))
 
 
 def duckdb_tables(books: BenchBooks, rows: int) -> duckdb.DuckDBPyConnection:

@@ -9,7 +9,7 @@ HTTP, one statement at a time) and Sail (two workers) join where `constraints/de
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import count
 from os import cpu_count, getloadavg
@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import polars as pl
+from msgspec.structs import replace
 
 from benches.books import BenchBooks, demo_books
 from benches.page import README, write_block

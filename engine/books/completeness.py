@@ -3,12 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import reduce
 from operator import and_
 
 import polars as pl
+from msgspec import Struct
 
 from engine.books.books import Books
 from engine.model.calendar.periods import UNDATED_CODE, WITHOUT_DATE, Span
@@ -34,8 +34,7 @@ WIDE = Context(prec=60)  # more digits than any sum has
 LeafAmounts = Mapping[str, Mapping[int, int]]  # scenario -> leaf code -> amount of its dated rows
 
 
-@dataclass(frozen=True, slots=True)
-class Postings:
+class Postings(Struct, frozen=True):
     """The amounts of one measure of a domain by the members of a leaf dimension, in each scenario."""
 
     domain: Domain

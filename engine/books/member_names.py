@@ -1,8 +1,9 @@
 """Members by what people call them: id, then code, then name, without regard to case, accents and spaces."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from engine.books.reader import Reader, code_of, label_of
 from engine.books.search import closest_members, index_of, visible_rows
@@ -13,8 +14,7 @@ from engine.model.notes import NAMED, Note
 from engine.model.stopping import watched
 
 
-@dataclass(frozen=True, slots=True)
-class MemberNames:
+class MemberNames(Struct, frozen=True):
     """The ids that names stand for, in the order asked; a name that nothing has stays as it is."""
 
     ids: tuple[str, ...]

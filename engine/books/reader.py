@@ -1,7 +1,6 @@
 """Readers: the books as one profile sees them, the only door to the facts."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from hashlib import sha256
 from itertools import zip_longest
@@ -9,6 +8,8 @@ from operator import and_, or_
 from typing import TypeVar
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.books import Books, Size
 from engine.model.catalogue import Base, Catalogue, Dimension, Domain, HeaderLine, Metric, Statement
@@ -43,8 +44,7 @@ Value = TypeVar("Value")
 Cells = Mapping[tuple[str, str], Cell]  # (scenario, domain) -> its visible cell
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FactRead:
+class FactRead(Struct, frozen=True, eq=False):
     """A slice to read within a cut and within the cell visible in all `sides`, and what to compute from the answer."""
 
     asked: Asked

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from engine.books.reader import Reader, code_of, label_of, path_of, sees_lender
 from engine.books.search_index import SPELLED, Best, Index, fold
@@ -33,8 +34,7 @@ Rows = Sequence[tuple[int, int]]  # rank and row
 ROWS_HELD = 50  # row flags that take as much memory as one member
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Struct, frozen=True, kw_only=True):
     """A matching member or node, with the filter entry that selects it."""
 
     dimension: str
@@ -45,8 +45,7 @@ class Hit:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True, kw_only=True):
     """The result of a search."""
 
     records: tuple[Hit, ...]
@@ -68,8 +67,7 @@ class SearchResult:
         return "hierarchy_nodes" in self.more
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The page of each section: its first hit, the maximum numbers of records and nodes, and notes about them."""
 
     records: int
@@ -203,8 +201,7 @@ def not_loaded(dimensions: Sequence[str], index: Index, reader: Reader) -> Itera
                 yield Note.of("unavailable", lines=key, reason=refusal.error)
 
 
-@dataclass(frozen=True, slots=True)
-class Findable:
+class Findable(Struct, frozen=True):
     """An index and the rows of it that a call may find, up to the page's end and one row beyond if there are more."""
 
     index: Index

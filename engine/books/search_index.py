@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property, reduce
 from itertools import chain
@@ -10,6 +9,7 @@ from operator import and_
 from unicodedata import combining, normalize
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.members.member_sets import MemberSet
 from engine.model.scope import UNASSIGNED
@@ -66,8 +66,7 @@ NO_WORDS = pl.Series("words", [], dtype=pl.UInt32)
 NOTHING_NEAR = pl.DataFrame(schema={ENTRY: pl.UInt32, LIKENESS: pl.UInt32})
 
 
-@dataclass(frozen=True)
-class Lexicon:
+class Lexicon(Struct, frozen=True):
     """The distinct words in alphabetical order with their entries, and the words of each letter pair."""
 
     words: pl.DataFrame  # word; marked: the word between two spaces; entry: its entries
@@ -167,8 +166,7 @@ ROWS = 2**32  # more than any index has
 FEW = 500  # matches that are sorted in Python, which takes less than a plan of Polars
 
 
-@dataclass(frozen=True)
-class Index:
+class Index(Struct, frozen=True, dict=True):
     """All rows, by dimension and in display order, and the entries with their rows."""
 
     dimensions: Mapping[str, range]
@@ -321,8 +319,7 @@ def ranked(query: str, words: Sequence[str]) -> pl.Expr:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Best:
+class Best(Struct, frozen=True):
     """The best records and nodes, each as rank and row."""
 
     records: Sequence[tuple[int, int]]

@@ -1,8 +1,10 @@
 """Feeds visible to a reader, redacted if only part of their table is visible."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Catalogue, Domain
@@ -25,8 +27,7 @@ class Extent(Enum):
         return cls.WHOLE if every else cls.PART
 
 
-@dataclass(frozen=True, slots=True)
-class VisibleFeed:
+class VisibleFeed(Struct, frozen=True):
     """A feed that a reader may see. Redacted if only part of its table is visible."""
 
     binding: Binding

@@ -1,9 +1,9 @@
 """The Arrow store: memory-mapped partitions, pruned before planning."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from engine.facts.expressions import (
     PACKED,
@@ -59,8 +59,7 @@ JOINED_ROWS = 50_000  # of a partition or rollup that is read together with othe
 MOST_PLACED = 1_000  # frames of such partitions that are kept
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """The rows to sum for a partition: facts or a rollup, and the number of facts that they represent."""
 
     frame: pl.LazyFrame

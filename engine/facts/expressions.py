@@ -2,13 +2,13 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property, reduce
 from math import prod
 from operator import add
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.calendar.periods import Span
 from engine.model.fact_store import (
@@ -31,8 +31,7 @@ def code_type(count: int) -> type[pl.DataType]:
     return pl.UInt8 if count <= 2**8 else pl.UInt16 if count <= 2**16 else pl.UInt32
 
 
-@dataclass(frozen=True, slots=True)
-class PackedKey:
+class PackedKey(Struct, frozen=True):
     """Several columns of codes as one whole number, by which rows are grouped in half the time."""
 
     counts: Mapping[str, int]  # of the codes of each column
@@ -65,8 +64,7 @@ class PackedKey:
             yield key, below
 
 
-@dataclass(frozen=True)
-class RowFilter:
+class RowFilter(Struct, frozen=True, dict=True):
     """What keeps the rows of partitions and rollups that lie inside a cell."""
 
     within: Cell

@@ -6,12 +6,12 @@ arrive and maps the numbers to codes at the end.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import polars as pl
+from msgspec import Struct
 
 from engine.facts.files import mapped, spool
 from engine.facts.manifest import UNDATED
@@ -118,8 +118,7 @@ class Landing:
             yield LandedMonth(scenario, month, pieces, codes, order)
 
 
-@dataclass(frozen=True, slots=True)
-class LandedMonth:
+class LandedMonth(Struct, frozen=True):
     """The landed rows of one scenario and month."""
 
     scenario: str

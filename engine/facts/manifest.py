@@ -5,13 +5,14 @@ import json
 import os
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from functools import cached_property
 from itertools import zip_longest
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
@@ -43,8 +44,7 @@ class NewerFormat(Unavailable):
     """A newer release of Tieout wrote the manifest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class Load(Struct, frozen=True, kw_only=True):
     """One load that a version records."""
 
     id: str
@@ -53,12 +53,11 @@ class Load:
     sequence: int = 0  # version that published it: unlike clocks, versions never go back
     rows_read: int = 0
     rows_rejected: int = 0
-    reading: Mapping[str, Any] = field(default_factory=dict)  # keys that its files showed, such as numbers.decimal
-    attached: Mapping[str, Any] = field(default_factory=dict)  # table whose rows it surveyed, as the engine names it
+    reading: Mapping[str, Any] = {}  # keys that its files showed, such as numbers.decimal
+    attached: Mapping[str, Any] = {}  # table whose rows it surveyed, as the engine names it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rollup:
+class Rollup(Struct, frozen=True, kw_only=True):
     """The sums of a partition by some of its dimensions."""
 
     dimensions: tuple[str, ...]
@@ -66,8 +65,7 @@ class Rollup:
     rows: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Partition:
+class Partition(Struct, frozen=True, kw_only=True, dict=True):
     """One scenario and calendar month of one load: its identity, its file, and statistics for pruning."""
 
     id: str  # equal rows of one scenario and month have equal ids, in any store
@@ -79,7 +77,7 @@ class Partition:
     magnitudes: Mapping[str, int]  # measure -> sum of absolute amounts
     load: str
     columns: tuple[str, ...] = ()  # of the rows; empty if release 0.3.0 wrote the partition
-    places: Mapping[str, int] = field(default_factory=dict)  # measure -> decimal places of its amounts
+    places: Mapping[str, int] = {}  # measure -> decimal places of its amounts
     rollups: tuple[Rollup, ...] = ()
     unassigned: tuple[str, ...] | None = None  # dimensions with rows without a member; None: read the rows to know
     number: int | None = None  # of the part that holds the rows in an engine; no two partitions have the same
@@ -105,8 +103,7 @@ class Partition:
         return cls(**{"id": data["file"], **data, **known})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTable:
+class StoredTable(Struct, frozen=True, kw_only=True):
     """A table of members, nodes or rates."""
 
     file: str
@@ -114,25 +111,23 @@ class StoredTable:
     load: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Codes:
+class Codes(Struct, frozen=True, kw_only=True):
     """The ids of a leaf dimension."""
 
     file: str
     count: int  # codes in use, the null member's 0 included
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(Struct, frozen=True, kw_only=True):
     """One version of the books."""
 
     version: int = 0
-    facts: Mapping[str, tuple[Partition, ...]] = field(default_factory=dict)  # by domain
-    tables: Mapping[str, StoredTable] = field(default_factory=dict)  # by live table
-    codes: Mapping[str, Codes] = field(default_factory=dict)  # by leaf dimension
-    loads: Mapping[str, Load] = field(default_factory=dict)
-    fingerprints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of the extracts that each feed appended
-    chosen: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)  # rollups of domains that name none
+    facts: Mapping[str, tuple[Partition, ...]] = {}  # by domain
+    tables: Mapping[str, StoredTable] = {}  # by live table
+    codes: Mapping[str, Codes] = {}  # by leaf dimension
+    loads: Mapping[str, Load] = {}
+    fingerprints: Mapping[str, tuple[str, ...]] = {}  # of the extracts that each feed appended
+    chosen: Mapping[str, tuple[tuple[str, ...], ...]] = {}  # rollups of domains that name none
 
     def files(self) -> Iterator[str]:
         """Yield every file that this version needs."""
@@ -145,7 +140,8 @@ class Manifest:
 
     def as_json(self) -> str:
         """Return the stored form of the manifest."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, default=datetime.isoformat, separators=(",", ":"))
+        parts = to_builtins(self, builtin_types=(datetime,))
+        return json.dumps({"format": FORMAT, **parts}, default=datetime.isoformat, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> "Manifest":

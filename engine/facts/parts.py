@@ -10,11 +10,11 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from secrets import randbits, token_hex
 
 import polars as pl
+from msgspec.structs import replace
 
 from engine.facts.expressions import code_type
 from engine.facts.files import sync_folder, write_durably

@@ -5,11 +5,11 @@ its rollups. Where it says nothing, they are chosen from its rows as soon as a m
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Protocol, TypeVar
 
 import polars as pl
+from msgspec.structs import replace
 
 from engine.facts.expressions import INT64_LIMIT
 from engine.facts.manifest import UNDATED, Partition, Rollup

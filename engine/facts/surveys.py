@@ -5,10 +5,10 @@ It stands alone because the writer and whoever surveys share it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 
 import polars as pl
+from msgspec import Struct
 
 from engine.facts.manifest import Load, Partition
 from engine.model.catalogue import Domain
@@ -17,8 +17,7 @@ from engine.model.fact_store import DATE
 from engine.model.members.member_sets import NULL_CODE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SurveyedMonth:
+class SurveyedMonth(Struct, frozen=True, kw_only=True):
     """The rows of one scenario and calendar month in an attached table."""
 
     scenario: str
@@ -29,11 +28,10 @@ class SurveyedMonth:
     unassigned: tuple[str, ...]
     blanks: tuple[str, ...]
     token: str
-    rollups: Mapping[tuple[str, ...], pl.DataFrame] = field(default_factory=dict)  # ids as texts, null without one
+    rollups: Mapping[tuple[str, ...], pl.DataFrame] = {}  # ids as texts, null without one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class Survey(Struct, frozen=True, kw_only=True):
     """What a survey found."""
 
     months: Sequence[SurveyedMonth]

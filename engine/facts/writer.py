@@ -13,11 +13,11 @@ them back where a later load cuts a month or a rollup is built of it.
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import polars as pl
+from msgspec.structs import replace
 
 from engine.facts.expressions import code_type
 from engine.facts.files import mapped, sync_folder, write_durably, write_named

@@ -3,11 +3,13 @@
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
 import yaml
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.errors import closest, first_of, quoted
 
@@ -23,8 +25,7 @@ Tree = dict[str, "Tree"] | list["Tree"] | str | None
 Location = Sequence[str | int]
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """One fault of an instance: its location, what was found, and what would be valid."""
 
     file: str
@@ -137,8 +138,7 @@ class UnreadableYaml(ValueError):
         self.line = line_of(event)
 
 
-@dataclass(frozen=True, slots=True)
-class YamlAnchor:
+class YamlAnchor(Struct, frozen=True):
     """A part that aliases may repeat, with its path and its number of parts."""
 
     tree: Tree

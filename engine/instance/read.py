@@ -4,11 +4,13 @@ A fault in profiles does not reject the instance. It denies the access that it c
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from engine.instance.build.calendar import build_calendar
@@ -46,8 +48,7 @@ FILES: dict[str, type[BaseModel]] = {
 OPTIONAL = ("integrations.yaml",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instance:
+class Instance(Struct, frozen=True, kw_only=True):
     """The values of an instance folder."""
 
     catalogue: Catalogue

@@ -1,7 +1,8 @@
 """Aggregation: how a metric combines rows, and how it combines time."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
 
@@ -51,8 +52,7 @@ class LookBack(Enum):
     RANGE = "range"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeAggregation:
+class TimeAggregation(Struct, frozen=True, kw_only=True):
     """How a metric combines time."""
 
     rule: TimeRule

@@ -1,8 +1,10 @@
 """The catalogue: domains, measures, metrics, dimensions and statements as values."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from engine.model.aggregation import FLOW, MemberAggregation, TimeAggregation, TimeRule
 from engine.model.calendar.calendar import Calendar
@@ -59,8 +61,7 @@ class DimensionKind(Enum):
     RAGGED = "ragged"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dimension:
+class Dimension(Struct, frozen=True, kw_only=True):
     """A way to filter and break down facts."""
 
     key: str
@@ -77,8 +78,7 @@ class Dimension:
     location: str = ""  # in the files of an instance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
+class Measure(Struct, frozen=True, kw_only=True):
     """A column of amounts, held as integers of its last decimal place."""
 
     key: str
@@ -92,8 +92,7 @@ class Measure:
 ROW_COUNT = Measure(key="rows", column="", kind=FigureKind.NUMBER, places=0)  # the measure of metrics that count rows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StockGroup:
+class StockGroup(Struct, frozen=True, kw_only=True):
     """Balances that close at one anchor: the rows that match any of its restrictions."""
 
     key: str
@@ -102,8 +101,7 @@ class StockGroup:
     declared: bool = True  # False for the default group of a domain that declares none
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Domain:
+class Domain(Struct, frozen=True, kw_only=True):
     """One table of facts and how to read it."""
 
     key: str
@@ -123,7 +121,7 @@ class Domain:
     rollups: tuple[tuple[str, ...], ...] | None = None  # sorted dimensions of each; None: the store chooses them
     restricted: frozenset[str] = frozenset()  # leaf dimensions that profiles restrict: rollups with them are worth more
     location: str = ""  # of its table, in the files of an instance
-    locations: Mapping[str, str] = field(default_factory=dict)  # of dimensions, measures and inspected columns
+    locations: Mapping[str, str] = {}  # of dimensions, measures and inspected columns
 
     def carries(self, grain: Grain) -> bool:
         """Tell whether the domain can answer at a grain."""
@@ -142,8 +140,7 @@ class Domain:
         return tuple(column for column in self.inspect_columns if column not in known)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Base:
+class Base(Struct, frozen=True, eq=False, kw_only=True):
     """A measured figure: a measure, a restriction, a sign, and how it combines members and time.
 
     Bases compare by identity. A catalogue holds each base once, and plans use bases as keys.
@@ -171,23 +168,21 @@ class Base:
     @property
     def value(self) -> Hashable:
         """A key that is equal for bases of the same figure."""
-        return tuple(getattr(self, part.name) for part in fields(self))
+        return astuple(self)
 
     def over(self, cut: Cut) -> "Base":
         """Return this base with one more restriction. The last cut of a dimension supplies the weights."""
         return replace(self, where=(*self.where, cut))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drivers:
+class Drivers(Struct, frozen=True, kw_only=True):
     """What drives an amount: the metrics of its volume and of its price, which is the amount over the volume."""
 
     volume: str
     price: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(Struct, frozen=True, kw_only=True):
     """A named figure: a base, or a formula of other metrics."""
 
     key: str
@@ -216,16 +211,14 @@ class Style(Enum):
     RATIO = "ratio"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeaderLine:
+class HeaderLine(Struct, frozen=True, kw_only=True):
     """A line of text without figures."""
 
     key: str
     label: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricLine:
+class MetricLine(Struct, frozen=True, kw_only=True):
     """A line that shows a metric."""
 
     key: str
@@ -234,8 +227,7 @@ class MetricLine:
     style: Style
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormulaLine:
+class FormulaLine(Struct, frozen=True, kw_only=True):
     """A line computed from metrics and other lines of its statement."""
 
     key: str
@@ -248,8 +240,7 @@ class FormulaLine:
     style: Style
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RollupLine:
+class RollupLine(Struct, frozen=True, kw_only=True):
     """A node of a hierarchy, expanded into lines that add up to it."""
 
     key: str
@@ -271,8 +262,7 @@ class RollupLine:
 Line = HeaderLine | MetricLine | FormulaLine | RollupLine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class Statement(Struct, frozen=True, kw_only=True):
     """A statement: an ordered list of lines."""
 
     key: str
@@ -281,8 +271,7 @@ class Statement:
     covers: Cuts = ()  # nodes whose leaves the lines should all reach
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportDefault:
+class ReportDefault(Struct, frozen=True, kw_only=True):
     """Defaults for what a call leaves out."""
 
     statement: str | None = None
@@ -291,8 +280,7 @@ class ReportDefault:
     period_end: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Catalogue:
+class Catalogue(Struct, frozen=True, kw_only=True):
     """The parsed and checked description of an instance."""
 
     name: str

@@ -8,6 +8,8 @@ from math import lcm
 from operator import add, sub
 from typing import Generic, TypeVar, overload
 
+from msgspec import Struct
+
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, FigureType, Formula, Nothing, Operand, Quotient, Sum, UndefinedFigure
 from engine.model.stopping import Stop, never, watched
@@ -244,8 +246,7 @@ def is_whole(figures: Sequence[Figure]) -> bool:
 SignedNames = Sequence[tuple[bool, str]]  # of what a sum adds, each with whether it is subtracted
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnFormula:
+class ColumnFormula(Struct, frozen=True, eq=False, dict=True):
     """A formula and the types of its operands, to be evaluated over columns of figures."""
 
     formula: Formula

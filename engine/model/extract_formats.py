@@ -4,15 +4,15 @@ A field that is None was left out of integrations.yaml; the loader then detects 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
+
+from msgspec import Struct, field
 
 SERIAL_1900, SERIAL_1904 = "serial", "serial-1904"  # date formats: days since 1899-12-30 and since 1904-01-01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableLayout:
+class TableLayout(Struct, frozen=True, kw_only=True):
     """Where a table lies in its file or sheet. Rows are numbered as a spreadsheet numbers them, from 1."""
 
     header_rows: tuple[int, ...] | None = None  # rows with the column names; () if there are none
@@ -20,8 +20,7 @@ class TableLayout:
     skip_footer: int | None = None  # rows below it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CsvFormat:
+class CsvFormat(Struct, frozen=True, kw_only=True):
     """The dialect of a CSV file."""
 
     separator: str | None = None
@@ -46,8 +45,7 @@ class BlankRule(Enum):
     REJECT = "reject"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberFormat:
+class NumberFormat(Struct, frozen=True, kw_only=True):
     """How the amounts of an extract are written."""
 
     decimal: str | None = None
@@ -58,8 +56,7 @@ class NumberFormat:
     none: tuple[str, ...] = ()  # texts that mean no figure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DateFormat:
+class DateFormat(Struct, frozen=True, kw_only=True):
     """How the days of an extract are written."""
 
     format: str | None = None  # in strptime's notation, SERIAL_1900 or SERIAL_1904
@@ -69,16 +66,14 @@ class DateFormat:
     day: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowSkip:
+class RowSkip(Struct, frozen=True, kw_only=True):
     """Rows of an extract that are no rows of the table, by columns of the extract."""
 
     blank: tuple[str, ...] = ()  # a row is skipped if one of these columns is empty
-    equals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # or holds one of these texts
+    equals: Mapping[str, tuple[str, ...]] = {}  # or holds one of these texts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnChoice:
+class ColumnChoice(Struct, frozen=True, kw_only=True):
     """Columns chosen by their names, as a range from one to another, or by a pattern with * and ?."""
 
     names: tuple[str, ...] = ()
@@ -87,8 +82,7 @@ class ColumnChoice:
     pattern: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unpivot:
+class Unpivot(Struct, frozen=True, kw_only=True):
     """Turns columns into rows: the name of each column goes into one column, its value into another."""
 
     columns: ColumnChoice
@@ -97,8 +91,7 @@ class Unpivot:
     year: str | None = None  # a column, or a year of four digits; `into` then holds codes such as 2026-01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DebitCredit:
+class DebitCredit(Struct, frozen=True, kw_only=True):
     """Fills a measure with debit minus credit, from two columns."""
 
     column: str  # of the live table
@@ -106,8 +99,7 @@ class DebitCredit:
     credit: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DebitCreditSide:
+class DebitCreditSide(Struct, frozen=True, kw_only=True):
     """Fills a measure from a column of amounts and a column that says which side each is on; credits are negative."""
 
     column: str  # of the live table
@@ -117,16 +109,14 @@ class DebitCreditSide:
     credit: tuple[str, ...]  # every other text if empty
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SqlQuery:
+class SqlQuery(Struct, frozen=True, kw_only=True):
     """A statement over the files of a feed: each table has the files of one pattern."""
 
     text: str
     tables: Mapping[str, str]  # name to file pattern
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractFormat:
+class ExtractFormat(Struct, frozen=True, kw_only=True):
     """How the extract of a feed is written."""
 
     csv: CsvFormat = field(default_factory=CsvFormat)

@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import Enum
 from functools import cached_property
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import WITHOUT_DATE, Grain, Period, Span
@@ -40,8 +40,7 @@ class AggregateFunction(Enum):
     MAX = "max"
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(Struct, frozen=True):
     """One aggregate function over one measure."""
 
     measure: str
@@ -53,8 +52,7 @@ class Aggregate:
         return self.measure if self.how is AggregateFunction.SUM else f"{self.measure}.{self.how.value}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
+class Slice(Struct, frozen=True, kw_only=True):
     """Aggregates of one scenario of a domain, grouped by span and by the codes of leaf dimensions.
 
     Spans ascend and do not overlap; WITHOUT_DATE comes last and means the rows without a date. Only the cell passed
@@ -68,8 +66,7 @@ class Slice:
     aggregates: tuple[Aggregate, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowSlice:
+class RowSlice(Struct, frozen=True, kw_only=True, eq=False):
     """Rows of one scenario of a domain, ordered by month, then the domain's sort keys, then all other columns.
 
     `span` WITHOUT_DATE means the undated rows alone; None includes them, last. `leaves` lists combinations of leaf
@@ -82,12 +79,11 @@ class RowSlice:
     span: Span | None
     columns: tuple[str, ...]
     limit: int | None = None
-    leaves: pl.DataFrame | None = field(default=None, compare=False)
-    ranks: Mapping[str, pl.Series] = field(default_factory=dict, compare=False)
+    leaves: pl.DataFrame | None = None
+    ranks: Mapping[str, pl.Series] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastKnownSlice:
+class LastKnownSlice(Struct, frozen=True, kw_only=True, eq=False):
     """Aggregates of the rows of each leaf in the last period in which it has rows, for several windows of days.
 
     A leaf is one code of each dimension of `leaves`. `windows` names the spans of each window by position. `periods`
@@ -103,12 +99,11 @@ class LastKnownSlice:
     leaves: tuple[str, ...]
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
-    groups: Mapping[str, pl.Series] = field(default_factory=dict, compare=False)
+    groups: Mapping[str, pl.Series] = {}
     most: int = MOST_GROUPS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistinctSlice:
+class DistinctSlice(Struct, frozen=True, kw_only=True, eq=False):
     """The codes of one leaf dimension that occur in a scenario of a domain, grouped like a Slice.
 
     `groups` replaces the codes of a key by groups: it holds the group of every code. The question is refused beyond
@@ -120,7 +115,7 @@ class DistinctSlice:
     spans: tuple[Span, ...]
     keys: tuple[str, ...]
     counted: str
-    groups: Mapping[str, pl.Series] = field(default_factory=dict, compare=False)
+    groups: Mapping[str, pl.Series] = {}
     most: int = MOST_GROUPS
 
 
@@ -138,8 +133,7 @@ def unchanged(frame: pl.LazyFrame) -> pl.LazyFrame:
     return frame
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class Question(Struct, frozen=True, eq=False):
     """A slice, the cell that it is answered within, and what to compute from the answer on this machine."""
 
     asked: Asked
@@ -147,8 +141,7 @@ class Question:
     then: Callable[[pl.LazyFrame], pl.LazyFrame] = unchanged
 
 
-@dataclass(frozen=True)
-class Presence:
+class Presence(Struct, frozen=True, dict=True):
     """The days for which a scenario of a domain has rows inside a cell. It is read once; it answers without reading."""
 
     dates: tuple[date, ...]  # ascending
@@ -293,8 +286,7 @@ def refuse_too_many_groups(count: int, most: int) -> None:
 # Backends: one version of the books, its facts, members and loads.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactLoad:
+class FactLoad(Struct, frozen=True, kw_only=True):
     """A load of a scenario of a domain, and the days that have its rows."""
 
     load: str

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+
+from msgspec import Struct, field
 
 from engine.model.calendar.periods import Span
 from engine.model.extract_formats import ExtractFormat
@@ -46,8 +47,7 @@ class ParamStyle(Enum):
         return {ParamStyle.DOLLAR: f"${number}", ParamStyle.NUMBERED: f"?{number}", ParamStyle.QMARK: "?"}[self]
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterQuery:
+class ParameterQuery(Struct, frozen=True):
     """A query with the parameters of a driver: the first mark or number stands for the first name, and so on."""
 
     text: str
@@ -110,8 +110,7 @@ class SourceKind(Enum):
     ADBC = "adbc"  # any installed driver
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedSource:
+class FeedSource(Struct, frozen=True, kw_only=True):
     """Where data comes from. Names the environment variable with the credential or path, and holds no secret."""
 
     key: str
@@ -123,8 +122,7 @@ class FeedSource:
     paramstyle: ParamStyle = ParamStyle.DOLLAR
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnMapping:
+class ColumnMapping(Struct, frozen=True, kw_only=True):
     """Fills one column of a live table from a column of the extract or with a constant."""
 
     column: str | None = None
@@ -141,16 +139,14 @@ class RoundingRule(Enum):
     HALF_UP = "half_up"  # away from zero
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rounding:
+class Rounding(Struct, frozen=True, kw_only=True):
     """The decimal places that converted amounts are rounded to."""
 
     places: int
     rule: RoundingRule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conversion:
+class Conversion(Struct, frozen=True, kw_only=True):
     """Converts a measure of each row into the instance's currency and stores it in another measure."""
 
     rates: str  # live table of rates
@@ -181,12 +177,11 @@ class RejectReason(Enum):
 NAMED_ONLY = (RejectReason.DECIMALS, RejectReason.SIZE)  # they lose a known amount, so no plain number allows them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RejectAllowance:
+class RejectAllowance(Struct, frozen=True, kw_only=True):
     """How many rejected rows a load survives: a number for each reason, or one for all but NAMED_ONLY together."""
 
     rows: int = 0
-    by_reason: Mapping[RejectReason, int] = field(default_factory=dict)
+    by_reason: Mapping[RejectReason, int] = {}
 
     def holds(self, rows: int, by_reason: Mapping[RejectReason, int]) -> bool:
         """Tell whether a load survives so many rows, and so many of each reason; a row may have several."""
@@ -208,16 +203,14 @@ class LoadMode(Enum):
     APPEND = "append"  # adds rows, each extract once
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class Schedule(Struct, frozen=True, kw_only=True):
     """When a feed loads: a cron expression and a time zone of the tz database."""
 
     cron: str
     timezone: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
+class Attachment(Struct, frozen=True, kw_only=True):
     """A table of a source whose rows stay there: a load surveys it, and reports read it."""
 
     table: str  # after its schema, if it has one
@@ -225,8 +218,7 @@ class Attachment:
     travels: bool = False  # whether reports read the version of the table that was surveyed, whatever changed since
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
+class Binding(Struct, frozen=True, kw_only=True):
     """One feed: loads an extract of a source into a live table, or attaches a table of it."""
 
     key: str
@@ -245,7 +237,7 @@ class Binding:
     schedule: Schedule | None = None
     period_column: str | None = None  # column of the extract with the period of each row
     recent_periods: int = RECENT_PERIODS  # months of a load that names no periods
-    parameters: Mapping[str, str] = field(default_factory=dict)  # of the query, besides the period bounds
+    parameters: Mapping[str, str] = {}  # of the query, besides the period bounds
     format: ExtractFormat = field(default_factory=ExtractFormat)
     attach: Attachment | None = None
 
@@ -268,8 +260,7 @@ class LoadStatus(Enum):
         return self.value.startswith("failed_")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadAttempt:
+class LoadAttempt(Struct, frozen=True, kw_only=True):
     """One load attempt of a feed, as the platform database records it."""
 
     load_id: str
@@ -288,4 +279,4 @@ class LoadAttempt:
     rows_rejected: int | None = None
     message: str | None = None  # reason of the failure, without secrets
     rejects_file: str | None = None  # file name of the report of rejected rows
-    rejected: Mapping[str, int] = field(default_factory=dict)  # rows by column and reason, without a value of any row
+    rejected: Mapping[str, int] = {}  # rows by column and reason, without a value of any row

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
+from msgspec import Struct
+
 from engine.model.exact import ONE, ZERO, Exact
 
 # Figure types and the two reasons why a figure can be absent.
@@ -31,8 +33,7 @@ class FigureKind(Enum):
     RATIO = "ratio"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureType:
+class FigureType(Struct, frozen=True, kw_only=True):
     """The kind of a figure, whether it is additive, and whether a division made it."""
 
     kind: FigureKind

@@ -1,7 +1,8 @@
 """Names of metrics: keys are unique within a domain, and domain.key tells apart those that several domains share."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.model.catalogue import (
     Base,

@@ -5,8 +5,9 @@ note names only what its caller may see. An answer has one note of each code.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from engine.model.errors import first_of, quoted
 from engine.model.stopping import watched
@@ -39,8 +40,7 @@ class Severity(Enum):
     CAUTION = "caution"
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
+class Wording(Struct, frozen=True):
     """The message of one kind of note, with names in braces."""
 
     severity: Severity
@@ -191,8 +191,7 @@ Name = str | tuple[str, ...]
 Json = dict[str, str | list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """One note of a result. A result lists equal notes once."""
 
     code: str

@@ -9,6 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from engine.model.catalogue import Domain
 from engine.model.scenarios import Scenario
 from engine.model.scope import EVERYTHING, NOTHING, Cell, Cut, Cuts
@@ -17,8 +19,7 @@ Claim = tuple[str, str]  # a claim and one of its values
 Resolve = Callable[[Cut, Domain], Cell | None]  # the cell of a cut; None if the domain lacks the dimension
 
 
-@dataclass(frozen=True, slots=True)
-class NameSet:
+class NameSet(Struct, frozen=True):
     """A set of names, or the complement of one."""
 
     names: tuple[str, ...]
@@ -29,11 +30,10 @@ class NameSet:
         return (name in self.names) is not self.deny
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class Grant(Struct, frozen=True, kw_only=True):
     """What a profile shows of the scenarios that one key matches."""
 
-    domains: NameSet = field(default=NameSet((), deny=True))
+    domains: NameSet = NameSet((), deny=True)
     dimensions: Cuts = ()
     open_domains: tuple[str, ...] = ()
 
@@ -80,8 +80,7 @@ class Profile:
         return next((grants[key] for key in keys if key in grants), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class Assignment(Struct, frozen=True, kw_only=True):
     """Who has a profile: a subject, every caller with all of some claims, or a subject with those claims."""
 
     profile: str

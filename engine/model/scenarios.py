@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import partial
 
+from msgspec import Struct
+
 from engine.model.calendar.calendar import (
     Calendar,
     last_twelve_months,
@@ -39,8 +41,7 @@ var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actu
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adjustment:
+class Adjustment(Struct, frozen=True, kw_only=True):
     """A factor on the rows that match a restriction. An empty `measures` means all measures."""
 
     where: Cuts
@@ -48,8 +49,7 @@ class Adjustment:
     measures: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
+class Variant(Struct, frozen=True, kw_only=True):
     """A what-if version of a scenario: each adjustment that matches a row multiplies it once."""
 
     key: str
@@ -57,8 +57,7 @@ class Variant:
     adjustments: tuple[Adjustment, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class Scenario(Struct, frozen=True, kw_only=True):
     """A base scenario, such as the actual ledger or a budget."""
 
     id: str
@@ -66,7 +65,7 @@ class Scenario:
     name: str
     kind: str
     status: str
-    closed_through: Mapping[str, date] = field(default_factory=dict)  # by domain; "" is the default
+    closed_through: Mapping[str, date] = {}  # by domain; "" is the default
     variants: tuple[Variant, ...] = ()
 
     def __hash__(self) -> int:
@@ -135,8 +134,7 @@ WINDOWS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ScenarioTerm:
+class ScenarioTerm(Struct, frozen=True):
     """One scenario of a reference: a base scenario or a variant."""
 
     scenario: Scenario
@@ -153,16 +151,14 @@ class ScenarioTerm:
         return self.variant.label if self.variant else self.scenario.alias
 
 
-@dataclass(frozen=True, slots=True)
-class TermSpan:
+class TermSpan(Struct, frozen=True):
     """A scenario term and the days on which a side reads it."""
 
     term: ScenarioTerm
     days: Span = ALL_DAYS
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One scenario term or a blend of two, with optional shifts. A column without var( ) shows one side."""
 
     terms: tuple[ScenarioTerm, ...]
@@ -224,8 +220,7 @@ class Side:
             bounds = bounds and shift.move(calendar, bounds, asked.grain)
 
 
-@dataclass(frozen=True, slots=True)
-class Variance:
+class Variance(Struct, frozen=True):
     """The difference of two sides, absolute or relative to the second."""
 
     a: Side

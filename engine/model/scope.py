@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import or_
 
+from msgspec import Struct
+
 UNASSIGNED = "(unassigned)"
 OWN = "/(own)"
 ALL = "(all)"
@@ -33,8 +35,7 @@ Cuts = tuple[Cut, ...]  # joined by AND
 # Cells in disjunctive form: a cell is an OR of conjunctions, a conjunction is an AND of code sets.
 
 
-@dataclass(frozen=True, slots=True)
-class CodeSet:
+class CodeSet(Struct, frozen=True):
     """A set of codes of one leaf dimension: the codes listed, or all others."""
 
     codes: frozenset[int]
@@ -113,8 +114,7 @@ class AmountRange:
         return amount is not None and (self.least <= amount <= self.most) is not self.complement
 
 
-@dataclass(frozen=True)
-class Conjunction:
+class Conjunction(Struct, frozen=True, dict=True):
     """An AND of code sets, one for each restricted dimension, and of ranges of amounts.
 
     A store translates it into a predicate. Only the rows of metrics are restricted by amounts, never a permission.
@@ -157,8 +157,7 @@ class Conjunction:
         return all(codes.contains(other.codes.get(dimension, ALL_CODES)) for dimension, codes in self.by_dimension)
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """A set of leaves: the union of its conjunctions. `&` intersects, `|` unites, `contains` compares."""
 
     parts: tuple[Conjunction, ...]

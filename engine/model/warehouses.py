@@ -1,11 +1,11 @@
 """The engine outside of this machine that holds the rows of facts, as `facts` of instance.yaml names it."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
 import polars as pl
+from msgspec import Struct
 
 
 class WarehouseKind(Enum):
@@ -17,8 +17,7 @@ class WarehouseKind(Enum):
     DUCKDB = "duckdb"  # a file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactsPlacement:
+class FactsPlacement(Struct, frozen=True, kw_only=True):
     """Where the rows of facts lie. Names the environment variables with the addresses, and holds no secret."""
 
     kind: WarehouseKind
@@ -31,8 +30,7 @@ class FactsPlacement:
     lease: int = 900  # seconds that a version stays once the next is published, for servers on other hosts
 
 
-@dataclass(frozen=True, slots=True)
-class PartTotals:
+class PartTotals(Struct, frozen=True):
     """What a part holds: the number of its rows and, for each measure, the sum of its absolute amounts."""
 
     rows: int

@@ -1,12 +1,14 @@
 """Accumulators: how the sums of intervals combine to the amounts of a base, and amounts to figures."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, pairwise
 from operator import add, gt, sub
 from threading import Lock
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model import stopping
 from engine.model.aggregation import MemberAggregation
@@ -26,8 +28,7 @@ from engine.plans.windows import DateWindow, IntervalSplits, Run, WindowRuns
 Amount = Any  # an integer, or a set of codes for COUNT_DISTINCT
 
 
-@dataclass(frozen=True, slots=True)
-class Accumulator:
+class Accumulator(Struct, frozen=True):
     """One aggregate of the rows of a base, and how two of its amounts combine. `how` None counts rows."""
 
     how: AggregateFunction | None
@@ -69,8 +70,7 @@ class IntervalAmounts(Protocol):
         """Return the amount of each interval, None if it has no rows or was not read."""
 
 
-@dataclass(frozen=True, slots=True)
-class CumulatedAmounts:
+class CumulatedAmounts(Struct, frozen=True):
     """Amounts that add up."""
 
     amounts: Sequence[int]  # the sum of all intervals before each position
@@ -121,8 +121,7 @@ class CumulatedAmounts:
         return [b - a if rows > before else None for (a, b), (before, rows) in watched(pairs)]
 
 
-@dataclass(frozen=True, slots=True)
-class CombinedAmounts:
+class CombinedAmounts(Struct, frozen=True):
     """Amounts that do not add up."""
 
     amounts: Sequence[Amount | None]
@@ -164,8 +163,7 @@ def joined(
 MembersAlike = tuple[Sequence[Members], tuple[int, ...]]  # in a row, and the time columns that each of them has
 
 
-@dataclass(frozen=True, slots=True)
-class FigureCells:
+class FigureCells(Struct, frozen=True):
     """Some members, each over the same windows; not more of either than between two looks at `stop`."""
 
     members: Sequence[Members]
@@ -189,8 +187,7 @@ def figure_cells(
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class Amounts:
+class Amounts(Struct, frozen=True, eq=False):
     """The amounts of one base by accumulator, members and interval, in units of 1 / `denominator`."""
 
     base: Base
@@ -268,8 +265,7 @@ class Amounts:
                 yield members
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SumMatrix:
+class SumMatrix(Struct, frozen=True, eq=False):
     """The cumulated sums of some bases for all members together: a row for each position, a column for each base.
 
     A window of all bases is the difference of two rows.

@@ -1,9 +1,10 @@
 """Availability: which dimensions of a query each domain has, and why a figure is unavailable."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress, product, repeat
+
+from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.calendar.periods import Grain
@@ -19,8 +20,7 @@ BrokenDown = tuple[bool, ...]  # for each dimension of the breakdown, whether a 
 KEPT_REASONS = 1_000  # bases whose reason an availability keeps, as a size in members
 
 
-@dataclass(frozen=True, eq=False)
-class Availability:
+class Availability(Struct, frozen=True, eq=False, dict=True):
     """What the domains can answer of a query, whatever its days and columns. It compares by identity."""
 
     reader: Reader

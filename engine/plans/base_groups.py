@@ -4,11 +4,11 @@ A base group does not depend on the days that are read. The books keep each grou
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import lcm, prod
 
 import polars as pl
+from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.aggregation import MemberAggregation, TimeRule
@@ -34,8 +34,7 @@ from engine.queries.values import Filter
 KEPT_TARGETS = 2_000  # combinations of classes whose targets a group keeps from one call to the next
 
 
-@dataclass(frozen=True, slots=True)
-class AccumulatorTarget:
+class AccumulatorTarget(Struct, frozen=True):
     """Where the sums of some leaf classes go: an accumulator of a base for some members, with an integer weight."""
 
     position: int  # of the base
@@ -46,8 +45,7 @@ class AccumulatorTarget:
     combine: Callable[[Amount, Amount], Amount]
 
 
-@dataclass(frozen=True, eq=False)
-class BaseGroup:
+class BaseGroup(Struct, frozen=True, eq=False, dict=True):
     """Bases that restrict the same leaf dimensions and are broken down by the same axes."""
 
     positions: tuple[int, ...]  # of its bases in the list of bases

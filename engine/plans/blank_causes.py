@@ -4,10 +4,12 @@ Every cause is computed from what the caller sees: from presences and amounts of
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.aggregation import TimeAggregation
 from engine.model.calendar.periods import Span
@@ -40,8 +42,7 @@ def first_cause(causes: Iterable[Note]) -> Note:
     return min(causes, key=lambda cause: BLANKS.index(cause.code))
 
 
-@dataclass(frozen=True, eq=False)
-class BlankCauses:
+class BlankCauses(Struct, frozen=True, eq=False, dict=True):
     """The causes of the blanks of some figures."""
 
     figures: Figures

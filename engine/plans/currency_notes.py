@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import polars as pl
+from msgspec import Struct
 
 from engine.books.reader import FactRead, Reader
 from engine.model.aggregation import MemberAggregation
@@ -24,8 +24,7 @@ from engine.plans.windows import ColumnRead, IntervalSplits, split_intervals
 Codes = frozenset[int]
 
 
-@dataclass(frozen=True, eq=False)
-class CurrencyRead:
+class CurrencyRead(Struct, frozen=True, eq=False):
     """The currencies and units of the rows of a batch, by interval and by the keys of its base group."""
 
     batch: Batch
@@ -34,8 +33,7 @@ class CurrencyRead:
     reads: tuple[FactRead, ...]  # one for each term span
 
 
-@dataclass(frozen=True, slots=True)
-class CurrencyUse:
+class CurrencyUse(Struct, frozen=True):
     """The currencies behind a base in one column read, and whether a figure of it adds up several."""
 
     scenario: str
@@ -44,8 +42,7 @@ class CurrencyUse:
     mixed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class UnitUse:
+class UnitUse(Struct, frozen=True):
     """The units that a base adds up in one column read."""
 
     scenario: str

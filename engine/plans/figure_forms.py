@@ -1,7 +1,8 @@
 """Figure forms: whether a figure is a sum, or a ratio of two sums, so that its variance can be explained."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.model.exact import ONE, Exact
 from engine.model.formulas import Constant, Formula, Operand, Product, Quotient, Sum, constant, linear_terms
@@ -10,15 +11,13 @@ from engine.plans.rows import Expression, FormulaExpression
 OVER = "over"  # name of the numerator in a formula made of it
 
 
-@dataclass(frozen=True, slots=True)
-class SumForm:
+class SumForm(Struct, frozen=True):
     """A figure whose members add up."""
 
     sum: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class RatioForm:
+class RatioForm(Struct, frozen=True):
     """A figure that is one sum over another."""
 
     over: Expression
@@ -82,8 +81,7 @@ def times(form: RatioForm | None, factor: Exact | None) -> RatioForm | None:
 # Sums as their operands.
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """An operand of a sum, and what it counts times in it."""
 
     name: str

@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter, itemgetter
 
 import polars as pl
+from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Base
@@ -45,8 +45,7 @@ from engine.queries.times import time_columns
 from engine.queries.values import MetricQuery, Query, Ranking, StatementQuery, TimeColumn
 
 
-@dataclass(frozen=True, eq=False)
-class FigurePlan:
+class FigurePlan(Struct, frozen=True, eq=False, dict=True):
     """The sums that some rows need in every column of a query. Only its presences read."""
 
     rows: tuple[Row, ...]
@@ -223,8 +222,7 @@ def collect_together(plans: Sequence[FigurePlan]) -> "list[Figures]":
     return [plan.finish([next(frames) for _ in plan.batches]) for plan in plans]
 
 
-@dataclass(frozen=True, eq=False)
-class Figures:
+class Figures(Struct, frozen=True, eq=False, dict=True):
     """The figures of a plan, by expression, column read and place."""
 
     plan: FigurePlan
@@ -355,8 +353,7 @@ class Figures:
         return {}
 
 
-@dataclass(frozen=True, slots=True)
-class StatementPlan:
+class StatementPlan(Struct, frozen=True):
     """One statement: lines down, scenarios and members across."""
 
     key: str
@@ -364,8 +361,7 @@ class StatementPlan:
     figures: FigurePlan
 
 
-@dataclass(frozen=True, slots=True)
-class MetricPlan:
+class MetricPlan(Struct, frozen=True):
     """Metrics: members down, metrics and scenarios across."""
 
     keys: tuple[str, ...]

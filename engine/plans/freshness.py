@@ -1,8 +1,9 @@
 """Freshness: the loads behind the figures of a plan, restricted to the scope of the caller."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
+
+from msgspec import Struct
 
 from engine.books.reader import FactRead, Reader
 from engine.model.calendar.periods import WITHOUT_DATE, Span
@@ -16,8 +17,7 @@ from engine.plans.figures import FigurePlan
 from engine.plans.windows import ColumnRead, DomainRead
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Freshness:
+class Freshness(Struct, frozen=True, kw_only=True):
     """How far a scenario of a domain is loaded, restricted to the scope of the caller."""
 
     through: str | None  # last period with rows, at the domain's grain

@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
 from operator import add, and_, or_
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import FactRead, Reader
 from engine.model.aggregation import TimeRule
@@ -55,8 +57,7 @@ class LeafFilters:
         return self.first != within
 
 
-@dataclass(frozen=True, eq=False)
-class LeafAmounts:
+class LeafAmounts(Struct, frozen=True, eq=False):
     """The batch of a leaf dimension's amounts, leaf by leaf, and the leaves that a filter keeps."""
 
     batch: "Batch"
@@ -69,8 +70,7 @@ class LeafAmounts:
         return BatchAmounts((base, known.added(self.leaves, self.members)) for base, known in each)
 
 
-@dataclass(frozen=True, eq=False)
-class BatchShape:
+class BatchShape(Struct, frozen=True, eq=False, dict=True):
     """Bases of a domain read that share one query to the store, whatever the days. Reports share it."""
 
     domain_read: DomainRead
@@ -96,8 +96,7 @@ class BatchShape:
         return {base: at for at, bases in self.by_time.items() for base in bases}
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
+class Batch(Struct, frozen=True, eq=False, dict=True):
     """A batch shape and the days of its windows: one query to the store."""
 
     shape: BatchShape

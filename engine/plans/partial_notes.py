@@ -1,8 +1,9 @@
 """Notes on scenarios that hold fewer periods of the range, or lack lines, beside another."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import permutations
+
+from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
 from engine.model.errors import quoted
@@ -30,8 +31,7 @@ def partial_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
         yield from line_notes(figures, column_read, others)
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedColumns:
+class ComparedColumns(Struct, frozen=True):
     """Column reads that stand beside each other: the sides of a variance, or every column of one side."""
 
     column_reads: Sequence[ColumnRead]

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Base
@@ -17,8 +18,7 @@ from engine.plans.weights import Axis, axis_of
 from engine.plans.windows import DomainRead, domain_read_of
 
 
-@dataclass(frozen=True, eq=False)
-class DomainShapes:
+class DomainShapes(Struct, frozen=True, eq=False):
     """What a plan reads of one domain read: for which of its sides, and in which batches."""
 
     domain_read: DomainRead
@@ -27,8 +27,7 @@ class DomainShapes:
     shapes: Sequence[BatchShape]
 
 
-@dataclass(frozen=True, eq=False)
-class PlanReads:
+class PlanReads(Struct, frozen=True, eq=False, dict=True):
     """What the rows and columns of a plan read, whatever the days. The reports of a statement share it."""
 
     bases: tuple[Base, ...]  # the available ones of all rows

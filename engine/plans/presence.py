@@ -1,11 +1,12 @@
 """Presence: which days hold rows, where balances close, and which days each figure reads."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import reduce
 from itertools import product
 from operator import or_
+
+from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.aggregation import LookBack, TimeRule
@@ -22,8 +23,7 @@ from engine.plans.windows import EMPTY_WINDOW, MOST_KEPT, DateWindow, DomainRead
 # Presence is restricted to the scope of the caller and ignores the filters of the request.
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """The period in which a stock group closes, and the days of the window inside it."""
 
     group: StockGroup
@@ -31,8 +31,7 @@ class Anchor:
     window: DateWindow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
+class Coverage(Struct, frozen=True, kw_only=True):
     """How many of the periods of a window hold rows. Grains coarser than a month count months."""
 
     held: int
@@ -110,8 +109,7 @@ def group_cell(group: StockGroup, reader: Reader) -> Cell:
     return reduce(or_, map(reader.cut_cell, group.where), NOTHING)
 
 
-@dataclass(frozen=True)
-class Presences:
+class Presences(Struct, frozen=True):
     """Where the domain reads of a plan have rows. Everything was asked beforehand."""
 
     reader: Reader
@@ -236,8 +234,7 @@ class Presences:
 DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class WindowResolver:
+class WindowResolver(Struct, frozen=True):
     """Resolves which days of a window a base reads: all days for a flow, the days of its time rule for a balance."""
 
     presences: Presences

@@ -1,12 +1,13 @@
 """Report size: what a report will hold, from counts; a report of too much is refused before any amount is read."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import prod
 from operator import mul
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import FactRead
 from engine.model.calendar.periods import WITHOUT_DATE, Span
@@ -29,8 +30,7 @@ COUNTED = 20_000  # a report of fewer places is not counted more exactly than by
 BYTES_A_PLACE, BYTES_A_FIGURE = 3_000, 300  # of memory while a report is made and answered
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSize:
+class ReportSize(Struct, frozen=True):
     """How many figures a report is made of, and at how many places; both are upper bounds."""
 
     figures: int

@@ -1,11 +1,11 @@
 """Row plans: which rows make a figure, and which figures are sums of row contributions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import or_
 
 import polars as pl
+from msgspec import Struct
 
 from engine.books.reader import FactRead, Reader
 from engine.model.aggregation import MemberAggregation, TimeRule
@@ -33,8 +33,7 @@ from engine.queries.rows import LineReference, RowQuery
 TOGETHER = (TimeRule.SUM, TimeRule.CLOSING, TimeRule.TO_DATE)  # time rules whose terms can be added up row by row
 
 
-@dataclass(frozen=True, slots=True)
-class LinearTerm:
+class LinearTerm(Struct, frozen=True):
     """A base times a coefficient."""
 
     coefficient: Exact
@@ -93,8 +92,7 @@ def parts_of(expression: Expression) -> Iterator[Expression]:
 # counts. Without a figure, it reads every row.
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedTerm:
+class WeightedTerm(Struct, frozen=True):
     """A linear term with the days it reads and the weights of its leaves."""
 
     term: LinearTerm
@@ -114,16 +112,14 @@ class WeightedTerm:
         return Cell.of([Conjunction.of(codes, self.ranges)])
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFigure:
+class NamedFigure(Struct, frozen=True):
     """A figure to inspect, with the label of its metric or line."""
 
     label: str
     expression: Expression
 
 
-@dataclass(frozen=True, eq=False)
-class RowPlan:
+class RowPlan(Struct, frozen=True, eq=False, dict=True):
     """The rows of one term span, and the figure they make."""
 
     query: RowQuery

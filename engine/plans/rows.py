@@ -1,8 +1,10 @@
 """Rows: the lines of a statement or the metrics of a call, each with its expression."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import Reader, label_of
 from engine.model.catalogue import (
@@ -29,8 +31,7 @@ from engine.queries.values import AdHocFormula
 KEPT_FORMULA = 64  # the size of the memo of a request's formula, in members: each member of a memo is some bytes
 
 
-@dataclass(frozen=True, eq=False)
-class MeasureExpression:
+class MeasureExpression(Struct, frozen=True, eq=False):
     """A figure read from the facts."""
 
     base: Base
@@ -49,8 +50,7 @@ class MeasureExpression:
         return True
 
 
-@dataclass(frozen=True, eq=False)
-class FormulaExpression:
+class FormulaExpression(Struct, frozen=True, eq=False, dict=True):
     """A figure computed from other figures."""
 
     formula: Formula
@@ -119,8 +119,7 @@ def line_expression(line: Line, statement: Statement, reader: Reader) -> Express
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Row:
+class Row(Struct, frozen=True, eq=False, kw_only=True):
     """One line or metric with its style and its expression; a header has no expression.
 
     Rows compare by identity. The books keep those of a statement for each permission.

@@ -3,10 +3,12 @@
 from calendar import isleap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
 from operator import and_
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.calendar.periods import Grain, Span
@@ -158,8 +160,7 @@ def balance_notes(plan: FigurePlan, column_read: ColumnRead, balances: Iterable[
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SummedBalance:
+class SummedBalance(Struct, frozen=True):
     """A base that adds up the balances of a stock group over time, and the leaves that it adds up."""
 
     base: Base

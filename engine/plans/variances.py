@@ -1,9 +1,10 @@
 """Variances of a plan: two sides of a figure, where a missing one counts as 0, and their difference."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from operator import sub
+
+from msgspec import Struct
 
 from engine.model.catalogue import Base
 from engine.model.evaluation import KeyedFigures, added, is_whole
@@ -16,8 +17,7 @@ from engine.plans.rows import Expression, Row
 from engine.plans.windows import ColumnRead
 
 
-@dataclass(frozen=True, eq=False)
-class Variances:
+class Variances(Struct, frozen=True, eq=False, dict=True):
     """The variances of a plan."""
 
     figures: Figures

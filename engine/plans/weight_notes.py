@@ -1,7 +1,8 @@
 """Notes on the rows and the total of a breakdown by a weighted tree."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.model.catalogue import Base
 from engine.model.errors import first_of

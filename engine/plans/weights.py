@@ -8,11 +8,11 @@ edges above them do not weigh in its total.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import lcm, prod
 
 import polars as pl
+from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Base, Domain
@@ -28,8 +28,7 @@ Members = tuple[str | None, ...]  # a member of each breakdown dimension; None i
 Pair = tuple[int, int]  # numerator, denominator
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Axis:
+class Axis(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     """A breakdown by one dimension: the members that each leaf counts in, and the weight of the leaf in the total."""
 
     place: int  # among the dimensions of the breakdown
@@ -119,8 +118,7 @@ def into_total(
     return {member: edges[member] for member in watched(shown) if edges.get(member, ONE) != ONE}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Factor:
+class Factor(Struct, frozen=True, eq=False):
     """An adjustment of a variant: a factor on the rows whose code is listed in every dimension of `leaves`."""
 
     leaves: Mapping[str, frozenset[int]]
@@ -142,8 +140,7 @@ def factors_of(variant: Variant | None, domain: Domain, reader: Reader) -> dict[
 NO_FACTORS: frozenset[Factor] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class BaseWeights:
+class BaseWeights(Struct, frozen=True):
     """The weights of leaves in one base, filters included. Leaves of a dimension that is not listed weigh 1."""
 
     by_leaf: Mapping[str, Leaves]
@@ -201,8 +198,7 @@ def multiply(weights: dict[str, Leaves], leaf: str, by: Leaves) -> None:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class LeafClass:
+class LeafClass(Struct, frozen=True):
     """Leaves with the same weights in every base, factor, member and total."""
 
     in_bases: Mapping[int, Exact]  # position of a base that restricts this dimension -> weight
@@ -211,8 +207,7 @@ class LeafClass:
     in_totals: Mapping[str, Exact]  # axis -> weight
 
 
-@dataclass(frozen=True)
-class LeafClasses:
+class LeafClasses(Struct, frozen=True):
     """The classes of one leaf dimension. The leaves of class 0 count nowhere."""
 
     leaf: str

@@ -2,12 +2,13 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
 from operator import itemgetter
 from typing import TypeVar
+
+from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.calendar.calendar import Calendar
@@ -31,8 +32,7 @@ def kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
     return found
 
 
-@dataclass(frozen=True)
-class DomainRead:
+class DomainRead(Struct, frozen=True, dict=True):
     """What a column reads of one domain: term spans, restricted to the scope shared with `shared` scenarios."""
 
     domain: str
@@ -53,8 +53,7 @@ class DomainRead:
         return [term_span.days.first for term_span in self.term_spans[1:]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DateWindow:
+class DateWindow(Struct, frozen=True, eq=False):
     """The days that one figure reads, as ascending spans; empty if its side has no such periods.
 
     The window of rows without a date is WITHOUT_DATE alone.
@@ -94,8 +93,7 @@ class DateWindow:
 EMPTY_WINDOW = DateWindow((), "")
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnRead:
+class ColumnRead(Struct, frozen=True, eq=False, dict=True):
     """Date windows of one side of a column, the total last, restricted to the scope that compared sides share.
 
     Column reads compare by identity. A plan makes each of them once.

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.catalogue import HeaderLine, Line, Metric, RollupLine
@@ -23,16 +25,14 @@ SIDES = 2
 WHOLE = 100  # percent
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Struct, frozen=True):
     """Contributions below it are not shown: an amount, or a share of the larger total."""
 
     amount: Exact
     is_share: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainQuery:
+class ExplainQuery(Struct, frozen=True, kw_only=True):
     """A variance to explain. Each query breaks down by one entry of `by`, that of `lines` by nothing."""
 
     figure: Metric | LineReference

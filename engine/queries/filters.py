@@ -1,7 +1,8 @@
 """Filters of a request, resolved: members to leaves, periods to parts of the range."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.books.member_names import resolve_member_names
 from engine.books.reader import Reader
@@ -22,8 +23,7 @@ LONGEST_MEMBER = 200  # characters of an id, code or name
 ALSO_CALLED = {"day": "date"}  # names of time dimensions that the service understands beside their keys
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(Struct, frozen=True):
     """The resolved filters of a request, and notes on unknown members."""
 
     by_member: tuple[Filter, ...]

@@ -1,7 +1,8 @@
 """Ranking: which column orders the members of a breakdown, and how many of them are shown."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.model.errors import BadArguments, closest, quoted
 from engine.model.notes import Note

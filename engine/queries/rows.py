@@ -1,7 +1,8 @@
 """Turns requests for rows into row queries: the filters, the scenario and the figure to inspect."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.calendar.periods import UNDATED_CODE, UNDATED_RANGE, PeriodRange
@@ -20,16 +21,14 @@ from engine.queries.values import Filter, LastClosed, ScenarioColumn, resolve_ra
 WITHOUT_PERIOD = (UNDATED_CODE, (UNDATED_CODE,), UNASSIGNED, (UNASSIGNED,))  # filters of time that keep undated rows
 
 
-@dataclass(frozen=True, slots=True)
-class LineReference:
+class LineReference(Struct, frozen=True):
     """A line of a statement."""
 
     statement: Statement
     line: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowQuery:
+class RowQuery(Struct, frozen=True, kw_only=True):
     """A query for rows of one scenario of one domain.
 
     `side` is the side whose figure the rows make; None means an unknown scenario. `term_index` is the position of the

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+
+from msgspec import Struct
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.labels import LabelDetail
@@ -22,16 +23,14 @@ from engine.model.stopping import watched
 LONGEST_ALIAS = 200  # characters of the heading of a scenario or formula
 
 
-@dataclass(frozen=True, slots=True)
-class ScenarioColumn:
+class ScenarioColumn(Struct, frozen=True):
     """A column of a query: a scenario reference and its heading."""
 
     reference: Reference
     heading: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class Filter(Struct, frozen=True, kw_only=True):
     """A filter by members of one dimension, with the weights of their leaves.
 
     A leaf of weight 0 lies outside the total of its hierarchy: it counts only where another restriction weighs it.
@@ -55,8 +54,7 @@ class Filter:
         return Cell.where(self.dimension.leaf, CodeSet(codes))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeAxis:
+class TimeAxis(Struct, frozen=True, kw_only=True):
     """A breakdown by periods of one grain."""
 
     dimension: Dimension
@@ -74,8 +72,7 @@ class TimeAxis:
         return words[0] if period.beside is LabelDetail.NOTHING else words[-1]
 
 
-@dataclass(frozen=True)
-class TimeColumn:
+class TimeColumn(Struct, frozen=True, dict=True):
     """The days that one period of each axis of time has in common; of a sub-total, those of a period of the first."""
 
     periods: tuple[Period, ...]
@@ -93,8 +90,7 @@ class TimeColumn:
         return [PeriodRange(period, period) for period in ((self.whole,) if self.whole else self.parts)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Struct, frozen=True, kw_only=True):
     """The part of a query that statements and metrics share.
 
     `selected` holds the ranges to read: the requested range, or the parts of it that filters on time keep. `by_time`
@@ -121,16 +117,14 @@ class Query:
         return self.subtotals and len(self.breakdown) > 1
 
 
-@dataclass(frozen=True, slots=True)
-class StatementQuery:
+class StatementQuery(Struct, frozen=True):
     """One statement."""
 
     statement: Statement
     query: Query
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
+class Ranking(Struct, frozen=True, kw_only=True):
     """The order of the members of the first dimension: by the figures of a line in a column; `top` None shows all."""
 
     line: int
@@ -139,8 +133,7 @@ class Ranking:
     top: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdHocFormula:
+class AdHocFormula(Struct, frozen=True, kw_only=True):
     """A formula of metrics that a request brings."""
 
     alias: str
@@ -148,8 +141,7 @@ class AdHocFormula:
     type: FigureType
 
 
-@dataclass(frozen=True, slots=True)
-class MetricQuery:
+class MetricQuery(Struct, frozen=True):
     """Metrics of one domain."""
 
     metrics: tuple[Metric, ...]
@@ -161,8 +153,7 @@ class MetricQuery:
 LAST_CLOSED = re.compile(r"last_closed(?:-(\d{1,3}))?", re.ASCII | re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class LastClosed:
+class LastClosed(Struct, frozen=True):
     """What `last_closed` refers to: scenarios, the domains of the request, and the keys of those that it reads."""
 
     calendar: Calendar

@@ -11,6 +11,7 @@ from typing import overload
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.errors import ExpiredReference
@@ -33,8 +34,7 @@ from engine.report.snapshots import (
 Row = Sequence[RowValue]
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A snapshot that its reader may see in full: its bytes, its title, and notes on newer data."""
 
     data: bytes

@@ -2,7 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.model.notes import BLANKS, Note
 from engine.model.stopping import watched
@@ -60,8 +61,7 @@ def causes_of(
             yield row, column, own, causes[found].of(expression, reference, found.plan.columns[column], sources)
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """The blanks where some rows, columns and places meet."""
 
     rows: tuple[int, ...]

@@ -1,10 +1,11 @@
 """Report data: values that stand without the books they were read from."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Favourable, Format, Style
@@ -15,7 +16,6 @@ from engine.model.notes import Note
 from engine.model.requests import Selection
 from engine.model.scenarios import Reference, Side
 from engine.plans.freshness import Freshness
-from engine.report.encoding import TextKeeper
 from engine.report.permission import Permission
 
 # Scenario styles, after IBCS: every table and chart marks scenarios in the same way.
@@ -79,8 +79,7 @@ class Comparison(Enum):
     SHARE = "share"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportLine(TextKeeper):
+class ReportLine(Struct, frozen=True, kw_only=True, dict=True):
     """A line of a statement, or a metric. The reports of a statement share its lines."""
 
     key: str
@@ -109,8 +108,7 @@ class ReportLine(TextKeeper):
         return {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportColumn:
+class ReportColumn(Struct, frozen=True, kw_only=True):
     """A scenario as requested."""
 
     heading: str
@@ -121,8 +119,7 @@ class ReportColumn:
     drill: Drill
 
 
-@dataclass(frozen=True, slots=True)
-class ReportMember:
+class ReportMember(Struct, frozen=True):
     """One member of a breakdown dimension."""
 
     dimension: str
@@ -130,8 +127,7 @@ class ReportMember:
     label: str
 
 
-@dataclass(frozen=True)
-class MemberTuple(TextKeeper):
+class MemberTuple(Struct, frozen=True):
     """A combination of members, or the total."""
 
     members: tuple[ReportMember, ...]
@@ -161,8 +157,7 @@ def unit_of(
     return "pp" if comparison is Comparison.VARIANCE else "fraction"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ReportData:
+class ReportData(Struct, frozen=True, eq=False, kw_only=True):
     """The figures of a statement or of metrics."""
 
     statement: str | None  # None for a report of metrics

@@ -5,8 +5,9 @@ price's what its mix and its price bring.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
+
+from msgspec import Struct
 
 from engine.model.exact import ONE, ZERO, Exact
 from engine.model.stopping import watched
@@ -18,8 +19,7 @@ DIGITS = 30  # significant digits of a rounded mix
 DECIMALS_OF_A_BIT = 0.30103
 
 
-@dataclass(frozen=True, slots=True)
-class MemberEffect:
+class MemberEffect(Struct, frozen=True):
     """What a member, or several, contribute to a variance; `mix` is a part of it, None where there are no parts."""
 
     contribution: Exact
@@ -101,8 +101,7 @@ def part_effects(n: Pair, d: Pair) -> tuple[Exact, Exact]:
 # Drivers: an amount is a volume times a price.
 
 
-@dataclass(frozen=True, slots=True)
-class DriverEffects:
+class DriverEffects(Struct, frozen=True):
     """What the volume as a whole, each member by mix and price, and amounts without volume contribute."""
 
     volume: Exact

@@ -1,7 +1,8 @@
 """Explains a variance: reads the figures of its lists together and makes the contributions of them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.catalogue import DimensionKind, Metric

@@ -1,8 +1,10 @@
 """The lists of an explanation: rows of members, operands or drivers, those that are not shown folded into others."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Base, Format, Metric
@@ -45,8 +47,7 @@ MakeRow = Callable[[int], ExplainedRow]  # the row of a position, without what i
 Fold = Callable[[Sequence[int]], Known]  # positions to the figures of both sides
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExplainedFigure:
+class ExplainedFigure(Struct, frozen=True, kw_only=True):
     """The figure to explain: its row, its form, and the row of its volume where drivers explain it."""
 
     row: Row
@@ -62,8 +63,7 @@ class ExplainedFigure:
         return self.row.expression
 
 
-@dataclass(frozen=True, eq=False)
-class SidePairs:
+class SidePairs(Struct, frozen=True, eq=False, dict=True):
     """Both sides of the variance that a plan reads, by expression and place; the total is the last place."""
 
     figures: Figures
@@ -148,8 +148,7 @@ def present(figure: Figure) -> Exact | None:
     return figure if isinstance(figure, Exact) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Struct, frozen=True):
     """What may become rows of a list: ids, what each contributes, and how rows and others are made of them."""
 
     ids: Sequence[str]

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.exact import Exact
@@ -21,8 +21,7 @@ WITHOUT_VOLUME = "(without_volume)"  # key of the row of amounts without volume
 NUMERATOR, DENOMINATOR = "numerator", "denominator"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedRow:
+class ExplainedRow(Struct, frozen=True, kw_only=True):
     """What a member, an operand or several of them contribute; a ratio has no figure on a side without denominator."""
 
     key: str
@@ -47,8 +46,7 @@ class ExplainedRow:
         return None if self.mix is None else self.contribution - self.mix
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedList:
+class ExplainedList(Struct, frozen=True, kw_only=True):
     """One explanation of the whole variance: by the members of a dimension, or by lines."""
 
     by: str
@@ -63,8 +61,7 @@ class ExplainedList:
         return None if self.a is None or self.b is None else self.a - self.b
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Explanation:
+class Explanation(Struct, frozen=True, eq=False, kw_only=True):
     """A variance of a figure between two sides, explained."""
 
     label: str

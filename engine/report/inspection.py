@@ -1,11 +1,11 @@
 """Inspections: the rows behind figures, as values that stand without the books."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.calendar.periods import PeriodRange, Span
@@ -28,8 +28,7 @@ RowValue = Exact | str | None
 MOST_PLACES = 6  # most decimals of a contribution
 
 
-@dataclass(frozen=True, slots=True)
-class RowColumn:
+class RowColumn(Struct, frozen=True):
     """One column of an inspection: its name and kind; for amounts, also its unit and decimal places."""
 
     name: str
@@ -39,8 +38,7 @@ class RowColumn:
     places: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Inspection:
+class Inspection(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     """Rows of one scenario of a source, up to a limit.
 
     `read` holds the days whose rows count. If the query names a figure, `contribution` is the last column. All rows,

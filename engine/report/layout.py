@@ -1,9 +1,10 @@
 """The layout of a report in rows and columns, and figures as text."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from engine.model.catalogue import Format
 from engine.model.exact import Exact
@@ -19,8 +20,7 @@ MINUS = "\N{MINUS SIGN}"
 ZERO = "\N{EN DASH}"
 
 
-@dataclass(frozen=True, slots=True)
-class TextForm:
+class TextForm(Struct, frozen=True):
     """How figures of one line and kind of column are shown as text: scaled, rounded once, and signed."""
 
     divisor: int  # of the scale
@@ -109,8 +109,7 @@ class LayoutRow(NamedTuple):
     place: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class TableCell:
+class TableCell(Struct, frozen=True):
     """One figure with its line, column and place; the figure is None if it is missing or unavailable."""
 
     line: ReportLine
@@ -124,8 +123,7 @@ FigureForm = tuple[int, int, bool]  # how far it stands from the first, what div
 FiguresOfRow = tuple[int, Sequence[FigureForm]]  # where the first stands among those of the report, and each form
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True, dict=True):
     """A report as rows and columns."""
 
     report: ReportData

@@ -5,8 +5,10 @@ groups of one depth are collected together. The groups below a period stay whole
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.errors import BadArguments
 from engine.model.exact import ONE
@@ -43,8 +45,7 @@ def report_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) ->
     return NestedRanking(plan, ranking).table(figures, figures_by_row(plan, figures, Variances(figures)))
 
 
-@dataclass(frozen=True, eq=False)
-class RankedFigures:
+class RankedFigures(Struct, frozen=True, eq=False):
     """Figures whose places stand below some members: those of the report, or of the others of a group."""
 
     figures: Figures
@@ -58,16 +59,14 @@ class RankedFigures:
         return self.figures.plan
 
 
-@dataclass(frozen=True, slots=True)
-class RankedPlace:
+class RankedPlace(Struct, frozen=True):
     """A place of the report, at one position of some figures."""
 
     ranked: RankedFigures
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedGroup:
+class FoldedGroup(Struct, frozen=True):
     """The members that a group does not show, before their figures are collected."""
 
     plan: FigurePlan
@@ -78,8 +77,7 @@ class FoldedGroup:
 Entry = RankedPlace | FoldedGroup
 
 
-@dataclass(frozen=True)
-class NestedRanking:
+class NestedRanking(Struct, frozen=True, dict=True):
     """A report with sub-totals, and how every group of it is ranked."""
 
     plan: FigurePlan

@@ -5,20 +5,20 @@ of a missing side ignore filters.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.members.member_sets import LeafMembers
 from engine.model.scope import Cell, Conjunction, Cut, Cuts
-from engine.report.encoding import TextKeeper
 
 Counted = tuple[int, str]  # number of members, and a digest of their ids
 UNTOLD = ""  # digest of an unknown list of members
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DomainGrant:
+class DomainGrant(Struct, frozen=True, kw_only=True):
     """What a reader could see of a domain's scenario, and the version that was read."""
 
     scenario: str
@@ -27,8 +27,7 @@ class DomainGrant:
     version: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Permission(TextKeeper):
+class Permission(Struct, frozen=True, kw_only=True):
     """The scope a report was cut to, and the members it names."""
 
     books: str
@@ -59,7 +58,7 @@ def new_permission(domains: tuple[str, ...], scenarios: tuple[str, ...], nodes: 
         books=reader.catalogue.name,
         domains=domains,
         scenarios=scenarios,
-        nodes=nodes,
+        nodes=tuple(Cut(cut.dimension, cut.ids, deny=cut.deny) for cut in nodes),  # without lines of the instance
         granted=tuple(
             DomainGrant(
                 scenario=scenario,

@@ -1,9 +1,11 @@
 """Ranked reports: the top members of the first dimension, one row for the others, and the total."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import Reader, label_of
 from engine.model.errors import BadArguments, quoted
@@ -30,8 +32,7 @@ OTHERS_LABEL = "Others"
 PLACE_SIZE = 10  # of a place with its drill part and its text, in members that take as much memory
 
 
-@dataclass(frozen=True, slots=True)
-class FigureTable:
+class FigureTable(Struct, frozen=True):
     """Figures by row, column and place; the total is the last place. Each place has its source."""
 
     places: tuple[MemberTuple, ...]

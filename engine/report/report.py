@@ -210,7 +210,7 @@ def as_html(report: ReportData) -> str:
     return f"<table><caption>{escape(caption(report))}</caption>{body}</table><p>{escape(cut_words(report))}</p>{said}"
 
 
-class Report(ReportData):
+class Report(ReportData, frozen=True, dict=True):
     """The answer to a statement or metrics request.
 
     `frame` is a tidy Polars frame with one row for each figure: `value` in units as Float64, and `exact` as digits.

@@ -1,9 +1,9 @@
 """Execution of a report plan: collects its frames and builds the report."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.evaluation import FigureCube
@@ -60,8 +60,7 @@ def run(
     return made_of(plan, rows, table.by_row.only(shown), table.places, tuple(dict.fromkeys(said)), freshness(planned))
 
 
-@dataclass(frozen=True, slots=True)
-class CollectedPlan:
+class CollectedPlan(Struct, frozen=True):
     """The figures of a plan, and the currencies of their rows."""
 
     figures: Figures

@@ -1,11 +1,12 @@
 """Snapshots: results stored as bytes. A reader may reopen one while the reader's scope contains its permission."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import FieldInfo, fields
 
 from engine.books.reader import Reader
 from engine.model.errors import ExpiredReference
@@ -14,7 +15,7 @@ from engine.model.exact import Exact
 from engine.model.notes import Note
 from engine.model.scope import ALL_CODES, Cell, CodeSet, Conjunction, Cut, Cuts
 from engine.model.stopping import watched
-from engine.report.encoding import Decode, Header, as_json, decoders, read, write
+from engine.report.encoding import Header, read, write
 from engine.report.explanation import Explanation
 from engine.report.inspection import Inspection
 from engine.report.permission import Permission, counted
@@ -24,19 +25,11 @@ from engine.report.transform import Transform
 # Permission checks: whether a reader may reopen a snapshot, and whether newer data is loaded.
 
 
-FIELDS = decoders(Permission)
-
-
-def permission_json(permission: Permission) -> Mapping[str, Any]:
-    """Return a permission as JSON."""
-    return dict(as_json(permission))
-
-
 def permission_from(data: Mapping[str, Any]) -> Permission | None:
     """Return a permission read from JSON; None if another release wrote it."""
     try:
-        return Permission(**{name: decode(data[name]) for name, decode in FIELDS.items()})
-    except (KeyError, TypeError, ValueError):
+        return convert(data, Permission)
+    except ValidationError:
         return None
 
 
@@ -118,8 +111,7 @@ Kept = Report | Inspection | Transform | Explanation
 Values = Mapping[str, Any]  # by field
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotKind:
+class SnapshotKind(Struct, frozen=True):
     """One kind of result: its fields, the field that the table stores, the columns of that field, and its constructor.
 
     `unseen` are fields that scripts do not receive. They may be long, so they stand beside the header. The frame of a
@@ -127,7 +119,7 @@ class SnapshotKind:
     """
 
     made: type[Kept]
-    fields: Mapping[str, Decode]
+    fields: Sequence[FieldInfo]
     body: str
     columns: Callable[[Any], Sequence[Fractions]]
     remade: Callable[[Values, pl.DataFrame, Sequence[Fractions]], Kept]
@@ -144,7 +136,8 @@ def keep(kept: Kept) -> bytes:
     width = len(columns)
     for at, (numerators, denominators) in enumerate(kind.columns(kept)):
         columns[f"numerator{at}"], columns[f"denominator{at}"] = integers(numerators), integers(denominators)
-    head = {field: getattr(kept, field) for field in kind.fields if field not in (kind.body, *kind.unseen)}
+    elsewhere = {kind.body, *kind.unseen}
+    head = {field.name: getattr(kept, field.name) for field in kind.fields if field.name not in elsewhere}
     aside = {field: getattr(kept, field) for field in kind.unseen}
     return write(pa.table(columns), {"kind": name, "width": width, **head}, aside)
 
@@ -171,13 +164,13 @@ def given(data: bytes, reader: Reader) -> Kept:
 
 
 def with_frame(made: Kept, frame: pl.DataFrame) -> Kept:
-    """Return a result whose `frame` property is set, so that it is not computed again."""
-    vars(made)[FRAME] = frame
+    """Return a result whose `frame` property, if it has one, is set, so that it is not computed again."""
+    if isinstance(made, Report | Inspection):
+        vars(made)[FRAME] = frame
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedSnapshot:
+class OpenedSnapshot(Struct, frozen=True):
     """A reopened snapshot: its fields and its table, whose first columns are the frame."""
 
     kind: SnapshotKind
@@ -217,10 +210,10 @@ def values_of(header: Header) -> dict[str, Any]:
     Raises ExpiredReference if another release wrote them.
     """
     kind = kind_of(header)
-    later = {part.name for part in fields(kind.made) if part.default is not MISSING} - header.keys()
+    there = [part for part in kind.fields if part.name != kind.body and (part.required or part.name in header)]
     try:
-        return {name: decode(header[name]) for name, decode in kind.fields.items() if name not in (kind.body, *later)}
-    except (KeyError, TypeError, ValueError) as kept_by_another_release:
+        return {part.name: convert(header[part.name], part.type) for part in there}
+    except (KeyError, ValidationError) as kept_by_another_release:
         raise ExpiredReference.of() from kept_by_another_release
 
 
@@ -296,16 +289,16 @@ def explanation_of(values: Values, frame: pl.DataFrame, _: Sequence[Fractions]) 
 
 
 REPORT = SnapshotKind(
-    Report, decoders(Report), "figures", report_columns, report_of, unseen=("places", "lines"), is_framed=False
+    Report, fields(Report), "figures", report_columns, report_of, unseen=("places", "lines"), is_framed=False
 )
 KINDS: Mapping[str, SnapshotKind] = {  # by name and format number; the first of a kind is written
     "report 2": REPORT,
     "report 1": REPORT,  # with its frame before the figures
     "inspection 1": SnapshotKind(
-        Inspection, decoders(Inspection), "rows", inspection_columns, inspection_of, is_streamed=True
+        Inspection, fields(Inspection), "rows", inspection_columns, inspection_of, is_streamed=True
     ),
-    "transform 1": SnapshotKind(Transform, decoders(Transform), FRAME, no_columns, transform_of),
+    "transform 1": SnapshotKind(Transform, fields(Transform), FRAME, no_columns, transform_of),
     "explanation 1": SnapshotKind(
-        Explanation, decoders(Explanation), FRAME, no_columns, explanation_of, unseen=("lists",)
+        Explanation, fields(Explanation), FRAME, no_columns, explanation_of, unseen=("lists",)
     ),
 }

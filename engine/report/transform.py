@@ -1,10 +1,11 @@
 """Transforms: tables that scripts compute from stored results, with the notes and permission of those results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.notes import Note
 from engine.plans.freshness import Freshness
@@ -19,8 +20,7 @@ Measured = Iterator[tuple[str | None, pl.Series]]  # figures by unit
 NO_DAY = ""  # sorts before any load time
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Transform:
+class Transform(Struct, frozen=True, eq=False, kw_only=True):
     """A table that a script computed. Its figures are floats, without proof of exactness."""
 
     label: str
@@ -36,8 +36,7 @@ class Transform:
     permission: Permission
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptOutput:
+class ScriptOutput(Struct, frozen=True):
     """What a script was asked and what it left; without a script, a result as it is."""
 
     label: str
@@ -49,8 +48,7 @@ class ScriptOutput:
 Given = Report | Inspection | Transform | Explanation
 
 
-@dataclass(frozen=True, slots=True)
-class TransformInput:
+class TransformInput(Struct, frozen=True):
     """How to describe one kind of input, and how to list its figures by unit."""
 
     words: Callable[[Any], str]

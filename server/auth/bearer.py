@@ -2,9 +2,10 @@
 
 import hmac
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import time
+
+from msgspec import Struct
 
 from server.auth.claims import CHECKS, TokenContents, TokenPolicy, claims_of
 from server.auth.keys import ALGORITHMS, KeyCache, OidcProvider, SigningKey, is_kid
@@ -77,8 +78,7 @@ def verify(parts: TokenParts, key: SigningKey | None) -> None:
 KEY_FILE = "dev.key"
 
 
-@dataclass(frozen=True, slots=True)
-class DevKey:
+class DevKey(Struct, frozen=True):
     """The single-user server's key."""
 
     key: str

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from server.auth.tokens import InsufficientScope, InvalidToken, Json, RefusalReason
 from server.base.interfaces import DEVELOPER
@@ -66,8 +67,7 @@ ACCESS = "Bearer"  # Keycloak's `typ` in the payload of an access token, whose h
 PLAIN = "jwt"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenPolicy:
+class TokenPolicy(Struct, frozen=True, kw_only=True):
     """The issuer, audience, types and scopes that a token must have."""
 
     issuer: str
@@ -86,8 +86,7 @@ class TokenPolicy:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TokenContents:
+class TokenContents(Struct, frozen=True):
     """The decoded header and payload of a token, and the time at which it is checked."""
 
     header: Json

@@ -1,8 +1,9 @@
 """Diagnosis of one token: the result of every check, for an operator who asks why it is refused."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from server.auth.bearer import key_of_header, verify
 from server.auth.claims import CHECKS, TokenContents, TokenPolicy, claims_of, scopes_of
@@ -12,8 +13,7 @@ from server.auth.tokens import InvalidToken, Json, TokenParts, parse_object, spl
 TIMES = {"iat": "issued", "nbf": "valid from", "exp": "valid until"}
 
 
-@dataclass(frozen=True, slots=True)
-class TokenFinding:
+class TokenFinding(Struct, frozen=True):
     """The result of one check: the fault and its remedy if it fails, a remark otherwise."""
 
     check: str

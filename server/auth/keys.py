@@ -3,12 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from ssl import SSLContext
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx2
@@ -16,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt import PyJWTError
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+from msgspec import Struct
 
 from server.auth.tokens import InvalidToken, Json, VerificationUnavailable, parse_object
 from server.base.settings import LOOPBACK, is_url
@@ -34,8 +34,7 @@ NOT_PUBLIC = frozenset(("d", "p", "q", "dp", "dq", "qi", "oth", "k"))
 Keys = Mapping[tuple[str, str], "SigningKey"]  # by kid and algorithm
 
 
-@dataclass(frozen=True, slots=True)
-class SigningKey:
+class SigningKey(Struct, frozen=True):
     """A public key with the name that tokens give it and the one algorithm that it is for."""
 
     kid: str
@@ -109,8 +108,7 @@ class ProviderUnavailable(Exception):
     """The keys of the identity provider cannot be read; the message tells operators why."""
 
 
-@dataclass(frozen=True, slots=True)
-class OidcProvider:
+class OidcProvider(Struct, frozen=True):
     """An identity provider: its issuer, where its metadata is read, and how long an answer may take."""
 
     issuer: str
@@ -173,13 +171,15 @@ def ssl_context() -> SSLContext:
 log = logging.getLogger("tieout.tokens")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshTimes:
+class RefreshTimes(Struct, frozen=True, kw_only=True):
     """Seconds between refreshes, until cached keys expire, and between two refreshes at least."""
 
     every: float = 300.0
     longest: float = 3600.0
     pause: float = 5.0
+
+
+DEFAULT_TIMES: Final = RefreshTimes()
 
 
 class KeyCache:
@@ -188,7 +188,7 @@ class KeyCache:
     def __init__(
         self,
         read: Callable[[], Awaitable[Keys]],
-        times: RefreshTimes = RefreshTimes(),
+        times: RefreshTimes = DEFAULT_TIMES,
         tell: Callable[[str | None], None] = lambda _: None,
     ) -> None:
         """`tell` is called with the reason when the provider's keys cannot be read, with None when they can again."""

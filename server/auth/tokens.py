@@ -12,6 +12,8 @@ from ipaddress import IPv6Address, ip_address
 from time import monotonic
 from typing import Any, NoReturn, Protocol
 
+from msgspec import Struct
+
 from server.base.interfaces import Principal
 
 
@@ -73,8 +75,7 @@ NO_TOKEN = "The bearer token is not a signed JSON web token. Send the access tok
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class TokenParts:
+class TokenParts(Struct, frozen=True):
     """The decoded header, the payload as it was signed, the signed bytes and the signature of a token."""
 
     header: Json
@@ -152,8 +153,7 @@ class RefusalBucket:
     logged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RefusalCount:
+class RefusalCount(Struct, frozen=True):
     """The effect of one refusal: how long the address should wait, and whether a burst begins."""
 
     wait: float

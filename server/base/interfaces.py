@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from engine.instance.documents import Document
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadStatus
@@ -22,8 +24,7 @@ class Principal:
     is_local: bool = False  # calls over the private socket: files are given as paths, and none are taken
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MinimumRate:
+class MinimumRate(Struct, frozen=True, kw_only=True):
     """The lowest average rate at which a file may arrive, after a grace period."""
 
     bytes_a_second: int = 16 << 10
@@ -46,8 +47,7 @@ class StoreFull(StoreDown):
     """A store has no room for more; reading from it still works."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadQuery:
+class LoadQuery(Struct, frozen=True, kw_only=True):
     """A query for load attempts that match every one of these conditions, the most recent first."""
 
     bindings: Collection[str]  # feeds that may be seen, or the one asked for
@@ -58,8 +58,7 @@ class LoadQuery:
     limit: int = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadCount:
+class LoadCount(Struct, frozen=True, kw_only=True):
     """The number of a feed's attempts with one status, and when the latest of them ended."""
 
     binding: str
@@ -96,8 +95,7 @@ class Snapshots(Protocol):
         """Return an owner's bytes under a reference, None if there are none; StoreDown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class File(Struct, frozen=True, kw_only=True):
     """A file that was made for a caller or sent by them."""
 
     file_id: str
@@ -142,8 +140,7 @@ class UploadState(Enum):
     FILED = "registered"  # it is a file now, of the same id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upload:
+class Upload(Struct, frozen=True, kw_only=True):
     """Space reserved for bytes that a caller will send, and what has arrived."""
 
     upload_id: str
@@ -182,8 +179,7 @@ class Uploads(Protocol):
         """Return those of some ids that are reserved or received; StoreDown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimsRecord:
+class ClaimsRecord(Struct, frozen=True, kw_only=True):
     """The claims of a caller's latest token, and when it was seen."""
 
     claims: Mapping[str, tuple[str, ...]]

@@ -3,12 +3,12 @@
 import hmac
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from urllib.parse import urlencode, urljoin
 
 import idna
+from msgspec import Struct
 
 # Transfer links open a file without a token until they expire. The signature covers purpose, file, owner and expiry,
 # so that a download link cannot upload. A link names its owner by a digest, which is compared with the file's owner.
@@ -35,8 +35,7 @@ class LinkExpired(Exception):
     """A valid link that has expired."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinkSigner:
+class LinkSigner(Struct, frozen=True):
     """Signs and verifies the links of one deployment."""
 
     base_url: str
@@ -85,8 +84,7 @@ ENTRY = re.compile(rf"(?P<name>[^\x00-\x20/:@?#%\\]+){PORT}")
 ADDRESS = re.compile(rf"https://{ENTRY.pattern}(?P<target>(?:[/?][!-\[\]-~]*)?)", re.ASCII | re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Host:
+class Host(Struct, frozen=True, order=True):
     """A host that is asked over TLS."""
 
     name: str
@@ -96,8 +94,7 @@ class Host:
         return self.name if self.port == HTTPS else f"{self.name}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteFile:
+class RemoteFile(Struct, frozen=True):
     """The https address of a file: a host, and the target of the request."""
 
     host: Host

@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Condition, Thread
 from time import monotonic
+
+from msgspec import Struct, field
 
 from engine.books.books import Shelf
 from engine.books.reader import Reader
@@ -34,8 +35,7 @@ RETRY_AFTER_MS = 2000
 log = logging.getLogger("tieout")
 
 
-@dataclass(frozen=True, slots=True)
-class CallerDatasets:
+class CallerDatasets(Struct, frozen=True):
     """The kept results of one caller."""
 
     owner: str
@@ -152,8 +152,7 @@ def recorded(recorder: Recorder) -> Iterator[None]:
 Admit = Callable[[ReportSize], None]  # raises if no report of that size is made here and now
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """What one call can reach: books and feeds as its principal sees them, kept results, files, scripts, limits."""
 
     reader: Reader
@@ -170,8 +169,7 @@ class Caller:
     admit: Admit  # called with the size of a report before it is read
 
 
-@dataclass(frozen=True, slots=True)
-class CallerStores:
+class CallerStores(Struct, frozen=True):
     """The stores behind every caller: snapshots, files, the record of callers, and the importer."""
 
     snapshots: Snapshots
@@ -180,8 +178,7 @@ class CallerStores:
     importer: Importer
 
 
-@dataclass(frozen=True, slots=True)
-class Callers:
+class Callers(Struct, frozen=True):
     """Makes the caller of each call, pinned to the current version of the books."""
 
     instance: Instance

@@ -12,7 +12,6 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -23,6 +22,7 @@ from traceback import format_exc
 from typing import Any
 
 import pyarrow as pa
+from msgspec import Struct, convert, to_builtins
 
 from engine.model.errors import BadArguments, ExpiredReference, Refusal
 from engine.model.notes import Note
@@ -31,7 +31,6 @@ from engine.present.exports.about import ExportStamp
 from engine.present.exports.json_document import write_document
 from engine.present.exports.workbook import write_workbook
 from engine.report.admission import Snapshot, restore
-from engine.report.encoding import as_json, decoder
 from engine.report.snapshots import Kept
 from sandbox.server import spawn
 
@@ -47,15 +46,13 @@ WRITE: Mapping[str, Callable[[Kept, ExportStamp, Path, Stop], None]] = {
 }
 REFUSALS: Mapping[str, type[Refusal]] = {kind.error_type: kind for kind in (BadArguments, ExpiredReference)}
 Reply = Mapping[str, Any]
-NOTES = decoder(tuple[Note, ...])
 
 
 class ExportLost(Exception):
     """The process ended before it wrote its file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportJob:
+class ExportJob(Struct, frozen=True, kw_only=True):
     """One file to write: its snapshot, format, stamp and target path."""
 
     snapshot: Snapshot
@@ -69,7 +66,7 @@ class ExportJob:
             "form": self.form,
             "made_at": self.made.at.isoformat(),
             "made_for": self.made.subject,
-            "newer": as_json(self.snapshot.newer),
+            "newer": to_builtins(self.snapshot.newer),
             "target": str(self.target.absolute()),
         }
         return json.dumps(told).encode() + b"\n"
@@ -221,7 +218,7 @@ def answer_of(order: Mapping[str, Any], target: Path) -> Reply:
     made = ExportStamp(at=datetime.fromisoformat(order["made_at"]), subject=order["made_for"])
     try:
         with pa.memory_map(str(target.parent / SOURCE)) as source:
-            kept = restore(source.read_buffer(), NOTES(order["newer"]))
+            kept = restore(source.read_buffer(), convert(order["newer"], tuple[Note, ...]))
             WRITE[order["form"]](kept, made, target, lambda: None)
     except Refusal as refusal:
         return {"refused": refusal.as_data()}

@@ -3,7 +3,10 @@
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.books.visible_feeds import VisibleFeed, feeds_seen
@@ -56,16 +59,14 @@ def without_secrets(binding: Binding, secrets: Collection[str]) -> Binding:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LastLoads:
+class LastLoads(Struct, frozen=True):
     """The last load attempt of a feed, and its last successful one."""
 
     attempt: LoadAttempt | None = None
     success: LoadAttempt | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CallerFeeds:
+class CallerFeeds(Struct, frozen=True):
     """The feeds that one caller may see, and their loads."""
 
     feeds: Feeds

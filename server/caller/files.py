@@ -4,11 +4,12 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from secrets import token_hex
 from threading import Event, Thread
+
+from msgspec import Struct, field, to_builtins
 
 from engine.books.reader import Reader
 from engine.model.errors import QuotaExceeded, Unavailable, UnknownFile
@@ -16,7 +17,7 @@ from engine.model.stopping import Stop
 from engine.present.exports.about import ExportStamp
 from engine.report.admission import Snapshot
 from engine.report.permission import Permission
-from engine.report.snapshots import Kept, permission_from, permission_json, still_allows
+from engine.report.snapshots import Kept, permission_from, still_allows
 from server.base.credentials import read_or_create_key
 from server.base.interfaces import ClaimsRecord, File, Files, Principal, Principals, StoreDown, Uploads
 from server.base.links import FILE_ID, LinkPurpose, LinkSigner
@@ -42,8 +43,7 @@ FORMS: Mapping[str, str] = {
 PICTURES: Mapping[str, str] = {"svg": "image/svg+xml", "png": "image/png"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileTerms:
+class FileTerms(Struct, frozen=True, kw_only=True):
     """The lifetimes of files and links, and the limits on size."""
 
     file_seconds: int
@@ -53,8 +53,7 @@ class FileTerms:
     claims_max_age: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Archive:
+class Archive(Struct, frozen=True, kw_only=True):
     """All files of a deployment: their records, their bytes, and the links to them."""
 
     files: Files
@@ -119,8 +118,7 @@ def swept(archive: Archive) -> Iterator[None]:
         ends.set()
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedFile:
+class LinkedFile(Struct, frozen=True):
     """A file and the link that opens it."""
 
     file: File
@@ -128,8 +126,7 @@ class LinkedFile:
     link_ends: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedFile:
+class PlacedFile(Struct, frozen=True):
     """A file and where it lies on this machine, for its user to open."""
 
     file: File
@@ -139,16 +136,14 @@ class PlacedFile:
 GivenFile = LinkedFile | PlacedFile
 
 
-@dataclass(frozen=True, slots=True)
-class FileSource:
+class FileSource(Struct, frozen=True):
     """What a file is made of: the label of the result, and the permission it was computed under."""
 
     label: str
     permission: Permission
 
 
-@dataclass(frozen=True, slots=True)
-class CallerFiles:
+class CallerFiles(Struct, frozen=True):
     """The files of one caller."""
 
     principal: Principal
@@ -200,7 +195,7 @@ class CallerFiles:
                 mime_type=mime_type,
                 size_bytes=size,
                 sha256=digest,
-                cell=permission_json(source.permission),
+                cell=to_builtins(source.permission),
                 created_at=made,
                 expires_at=made + timedelta(seconds=terms.file_seconds),
             )

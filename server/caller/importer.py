@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import httpcore2
+from msgspec import Struct
 
 from engine.model.errors import BadArguments, Busy, HostNotAllowed, Refusal, Unavailable
 from server.base.interfaces import MinimumRate
@@ -198,8 +199,7 @@ log = logging.getLogger("tieout.imports")
 NO_ADDRESS = "The download_url takes the https address of a file as its host gave it: a host name, and no login."
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadedFile:
+class DownloadedFile(Struct, frozen=True):
     """A file that a host sends: its bytes, and its type and size if the host states them."""
 
     mime_type: str

@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Event, Lock, Thread
 from time import monotonic
+
+from msgspec import Struct
 
 from engine.instance.documents import Document
 from engine.instance.profiles import profiles_of
@@ -24,8 +25,7 @@ NOBODY_KNOWS = "Who may see what cannot be read just now, so nothing is shown. C
 log = logging.getLogger("tieout.profiles")
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltProfiles:
+class BuiltProfiles(Struct, frozen=True):
     """The profiles built from one document for one catalogue."""
 
     document: Document

@@ -1,11 +1,11 @@
 """Scripts: sandboxed runs of callers' code over kept results, and pictures of charts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Any, Literal
 
 import polars as pl
+from msgspec import Struct, field
 
 from engine.model.errors import (
     Busy,
@@ -35,8 +35,7 @@ RETRY_AFTER_MS = 1000
 MOST_PRINTED = 1000  # characters of a script's output in an error
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptRunner:
+class ScriptRunner(Struct, frozen=True):
     """Runs scripts and draws pictures; the first use starts each part."""
 
     pool: Pool = field(default_factory=Pool)
@@ -48,16 +47,14 @@ class ScriptRunner:
         self.pool.close()
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptResult:
+class ScriptResult(Struct, frozen=True):
     """The table that a script returned, and what it printed."""
 
     frame: pl.DataFrame
     printed: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallerScripts:
+class CallerScripts(Struct, frozen=True):
     """The scripts of one call."""
 
     subject: str

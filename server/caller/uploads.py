@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from secrets import token_hex
+
+from msgspec import Struct
 
 from engine.model.errors import BadArguments, UnknownFile, UploadIncomplete
 from engine.model.notes import Note
@@ -19,16 +20,14 @@ from server.caller.importer import FIELD, DownloadedFile, Importer
 # runs the bytes.
 
 
-@dataclass(frozen=True, slots=True)
-class UploadReservation:
+class UploadReservation(Struct, frozen=True):
     """An upload and the link that receives its bytes."""
 
     upload: Upload
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallerUploads:
+class CallerUploads(Struct, frozen=True):
     """The uploads of one caller."""
 
     principal: Principal
@@ -118,16 +117,14 @@ def incomplete(upload: Upload) -> UploadIncomplete:
 # Imports: files that the server downloads from a host; afterwards they are files like any upload.
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedFile:
+class ImportedFile(Struct, frozen=True):
     """An imported file and its notes."""
 
     file: File
     notes: Sequence[Note]
 
 
-@dataclass(frozen=True, slots=True)
-class CallerImports:
+class CallerImports(Struct, frozen=True):
     """The imports of one caller."""
 
     uploads: CallerUploads

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from socket import AF_UNIX, socket
@@ -11,6 +10,7 @@ from time import monotonic
 
 import anyio
 import uvicorn
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
@@ -82,8 +82,7 @@ def application(
     return Application(edge(protected), Starlette(routes=routes, middleware=[Middleware(edge)], lifespan=lifespan))
 
 
-@dataclass(frozen=True, slots=True)
-class Application:
+class Application(Struct, frozen=True):
     """Hands calls to the MCP endpoint; Starlette routes every other request."""
 
     mcp: ASGIApp

@@ -12,6 +12,9 @@ from secrets import token_hex
 from time import monotonic
 from typing import Any
 
+from msgspec import Struct
+from msgspec.json import encode
+
 from engine.model.errors import Busy, DeadlineExceeded, Refusal, ToolDisabled, UnknownName
 from engine.model.stopping import stopped_by
 from engine.plans.report_size import ReportSize
@@ -23,7 +26,7 @@ from server.http.lanes import Lane
 from server.telemetry.calls import Telemetry, safe_name
 from server.tools.tool import Deployment, Tool
 from server.tools.toolbox import TOOLS
-from server.wire.answers import Answer, as_json
+from server.wire.answers import Answer
 from server.wire.arguments import Json, read_request
 
 # Dispatch. A call over a limit is answered `busy` immediately; who calls on regardless waits for it. An answer that the
@@ -56,8 +59,7 @@ class LargeCall(Exception):
     """A call turned out to be large. It has read and kept nothing yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallResult:
+class CallResult(Struct, frozen=True):
     """The answer of a call: one object as data and as JSON, whether it is an error, and what goes into `_meta`."""
 
     result: Json
@@ -75,7 +77,7 @@ class CallResult:
     @classmethod
     def refused(cls, result: Json) -> "CallResult":
         """Return an error as the result of a call."""
-        return cls(result, as_json(result), is_error=True)
+        return cls(result, encode(result), is_error=True)
 
     @property
     def text(self) -> str:

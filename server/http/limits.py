@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
+from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,16 +20,14 @@ from server.wire.message import INVALID_REQUEST, MOST_BYTES, UnreadableMessage, 
 LOOKS = 10  # in the time that a client may take
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionLimits:
+class ConnectionLimits(Struct, frozen=True, kw_only=True):
     """The time and the number of connections that clients may use."""
 
     seconds: float = 30.0  # over the headers of a request, over its body, without reading any more of an answer
     connections: int = 1000  # of a worker at once
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionState:
+class ConnectionState(Struct, frozen=True):
     """The progress of a connection at one moment."""
 
     request: Any  # the request that it is at or was at last, None before the first

@@ -7,7 +7,6 @@ exceptions in every version, so dispatch does both.
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as types
@@ -18,6 +17,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
@@ -49,16 +49,14 @@ Context = ServerRequestContext[Any]
 Argument = str | Mapping[str, str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """The application behind /mcp, and what has to run around it."""
 
     app: ASGIApp
     run: Callable[[], AbstractAsyncContextManager[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class McpServer:
+class McpServer(Struct, frozen=True):
     """The answer to each request of the protocol, for the caller that the HTTP edge authenticated."""
 
     dispatch: Dispatcher

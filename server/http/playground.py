@@ -8,10 +8,10 @@ refuses the origin `null`.
 import re
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -51,8 +51,7 @@ IN_A_FRAME = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """One page and its content security policy."""
 
     text: str

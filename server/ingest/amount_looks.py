@@ -1,10 +1,11 @@
 """Looks at amounts: the texts of a column that tell its notation, and those that stand for no figure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.extract_formats import NumberFormat
 from server.ingest.findings import located
@@ -25,8 +26,7 @@ NOTHING: Final = tuple(  # texts that stand for no figure, as they are spelled
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NumberLook:
+class NumberLook(Struct, frozen=True):
     """Some texts of a column of amounts with their rows, and whether they are plain numbers beyond doubt."""
 
     name: str

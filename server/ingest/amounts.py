@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.extract_formats import BlankRule, DebitCreditSide, NegativeStyle, NumberFormat
 from server.ingest.columns import ParsedColumn, parse_amounts, parse_numbers, to_text
@@ -136,8 +136,7 @@ def with_hints(column: pl.Series, parsed: ParsedColumn, numbers: NumberFormat) -
 # Amounts of several columns.
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenAmounts:
+class WrittenAmounts(Struct, frozen=True):
     """Amounts as they are written, for messages, and as they are read."""
 
     written: pl.Series

@@ -8,10 +8,12 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.feeds import Schedule
 from server.base.locks import FileLock
@@ -25,8 +27,7 @@ RECORD = "backups.json"  # in the state folder
 log = logging.getLogger("tieout.daemon")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackupFolder:
+class BackupFolder(Struct, frozen=True, kw_only=True):
     """The folder of scheduled backups; files of other names are left alone."""
 
     folder: Path
@@ -57,8 +58,7 @@ class BackupFolder:
                         left.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackupRecord:
+class BackupRecord(Struct, frozen=True, kw_only=True):
     """What became of the scheduled backups: kept in the state folder, where other commands read it."""
 
     succeeded_at: datetime | None = None  # when the latest whole one was finished
@@ -84,8 +84,7 @@ class BackupRecord:
         staged.replace(state / RECORD)
 
 
-@dataclass(frozen=True, slots=True)
-class BackupExit:
+class BackupExit(Struct, frozen=True):
     """How the process of a backup ended."""
 
     ended: ProcessExit

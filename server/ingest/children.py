@@ -3,16 +3,16 @@
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO
 
+from msgspec import Struct
+
 LAST_LINE = 500  # characters of a process's last line that the log shows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessExit:
+class ProcessExit(Struct, frozen=True, kw_only=True):
     """How a process of the daemon ended."""
 
     key: str  # of the feed or the backup that it was started for

@@ -1,7 +1,6 @@
 """Columns: an extract parsed to the types of the store, with a reason for each row that is rejected."""
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import GRAINS, Grain, PeriodRange
@@ -20,8 +20,7 @@ from server.ingest.rejects import FILE, ROW
 CONNECT, EXTRACT = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_EXTRACT
 
 
-@dataclass(frozen=True, slots=True)
-class RowSource:
+class RowSource(Struct, frozen=True):
     """The rows of one file or query in batches; the first columns are FILE and ROW."""
 
     name: str
@@ -38,8 +37,7 @@ class FormatDetector(Protocol):
         """Return the number of the row with the column names of a sheet, which its layout does not say."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractRequest:
+class ExtractRequest(Struct, frozen=True, kw_only=True):
     """What a load asks of a source."""
 
     binding: Binding
@@ -65,8 +63,7 @@ INT64 = 2**63
 DIGITS = 18  # that always fit into Int64
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedColumn:
+class ParsedColumn(Struct, frozen=True):
     """A parsed column, and a reason for each row that cannot be parsed, null for the others."""
 
     values: pl.Series

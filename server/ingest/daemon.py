@@ -8,6 +8,8 @@ from enum import Enum
 from queue import Empty, SimpleQueue
 from time import monotonic
 
+from msgspec import Struct
+
 from engine.model.feeds import Binding, LoadAttempt, LoadStatus
 from server.base.interfaces import LoadHistory, LoadQuery, StoreDown
 from server.ingest.backups import BackupExit, ScheduledBackups
@@ -20,8 +22,7 @@ RECENT = 200  # latest attempts of a feed that are read, and latest successes
 RECHECK = 10.0  # seconds after which a running attempt is read again, because another process may have ended it
 
 
-@dataclass(frozen=True, slots=True)
-class CachedAttempts:
+class CachedAttempts(Struct, frozen=True):
     """The attempts of a feed, and when they were read."""
 
     attempts: Sequence[LoadAttempt]
@@ -103,8 +104,7 @@ class DaemonCommand(Enum):
 Inbox = SimpleQueue[DaemonCommand | ProcessExit | BackupExit]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningLoad:
+class RunningLoad(Struct, frozen=True, kw_only=True):
     """A load in progress."""
 
     child: ChildProcess
@@ -114,8 +114,7 @@ class RunningLoad:
     before: frozenset[str]  # ids of attempts known at its start
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CachedTurn:
+class CachedTurn(Struct, frozen=True, kw_only=True):
     """The next load of a feed and the inputs it was computed from; valid until one of them changes."""
 
     binding: Binding

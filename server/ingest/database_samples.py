@@ -1,11 +1,11 @@
 """Database samples: some rows of a table of a database as text, read as a feed reads them."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import polars as pl
+from msgspec import Struct
 
 from engine.instance.build.sources import SOURCES
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
@@ -24,8 +24,7 @@ DATABASES: Final = {
 WRITTEN_SO = "KIND:PLACE:TABLE, where PLACE is a file, or the environment variable with the URI"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatabaseTable:
+class DatabaseTable(Struct, frozen=True, kw_only=True):
     """A table of a database: the kind of its source, and the file or the environment variable that leads to it."""
 
     kind: SourceKind

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
 from importlib import import_module
@@ -14,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import PeriodRange
@@ -31,8 +31,7 @@ Options = Mapping[str, str]
 Done = TypeVar("Done")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Driver:
+class Driver(Struct, frozen=True, kw_only=True):
     """How to connect through one ADBC driver: its module, its options, and what makes a session read-only."""
 
     module: str

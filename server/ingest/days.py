@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
 from server.ingest.findings import Ambiguity, Finding, Findings, Reading, SampleTable, located
@@ -69,8 +70,7 @@ MONTH_NAMES: Final[Mapping[str, Sequence[Sequence[str]]]] = {  # of each month, 
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class DayFormat:
+class DayFormat(Struct, frozen=True):
     """A way to write a day or a period."""
 
     format: str
@@ -136,8 +136,7 @@ QUARTER = shaped(r"\d{4}-Q[1-4]")
 YEAR = shaped(r"(19|20)\d{2}")
 
 
-@dataclass(frozen=True, slots=True)
-class DayColumn:
+class DayColumn(Struct, frozen=True):
     """A column of days or periods: its grain, the days of its texts, and how it is written."""
 
     name: str
@@ -278,8 +277,7 @@ def period_days(column: str, pairs: Texts) -> DayColumn | None:
 # Months across: the names of columns that are periods.
 
 
-@dataclass(frozen=True, slots=True)
-class MonthColumns:
+class MonthColumns(Struct, frozen=True):
     """Columns that are named by months, and whether their names have years."""
 
     names: tuple[str, ...]

@@ -1,11 +1,12 @@
 """Detection: the keys that a feed leaves out, found in its files as they are loaded and held against its last load."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import polars as pl
+from msgspec.structs import replace
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain

@@ -4,10 +4,11 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from server.ingest.files import join_names
 from server.ingest.findings import Finding, Findings
@@ -28,8 +29,7 @@ FOOTER_WORDS = re.compile(
 Record = Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class TextTable:
+class TextTable(Struct, frozen=True):
     """The records of a text, where its heading is, and what was found on the way."""
 
     records: list[list[str]]

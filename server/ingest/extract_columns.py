@@ -1,7 +1,8 @@
 """The columns of an extract that a feed reads: those that its files must have, those of days, and those of amounts."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Dimension, Domain
@@ -12,13 +13,12 @@ from server.ingest.reshape import NAME_PART
 FINE = 12  # decimal places of numbers that are no measure: rates, and the factors of a product
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractColumns:
+class ExtractColumns(Struct, frozen=True, kw_only=True):
     """The columns of an extract that a feed reads, by their names in its files."""
 
     required: frozenset[str]  # that each file has; empty if a statement makes the columns
-    days: Mapping[str, Grain] = field(default_factory=dict)  # days or periods that `dates` speaks of
-    amounts: Mapping[str, int] = field(default_factory=dict)  # numbers, with the places that they may have
+    days: Mapping[str, Grain] = {}  # days or periods that `dates` speaks of
+    amounts: Mapping[str, int] = {}  # numbers, with the places that they may have
 
 
 def extract_columns(binding: Binding, target: Domain | Dimension | None) -> ExtractColumns:

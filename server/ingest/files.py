@@ -5,7 +5,6 @@ import csv
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from time import sleep, time
@@ -13,6 +12,7 @@ from typing import Final
 
 import fastexcel
 import polars as pl
+from msgspec import Struct
 
 from engine.model.extract_formats import CsvFormat, ExtractFormat, TableLayout
 from server.ingest.columns import EXTRACT, FormatDetector
@@ -37,8 +37,7 @@ BLOCK = 1 << 22  # characters that are decoded at once
 LETTERS = 26
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenFormat:
+class WrittenFormat(Struct, frozen=True):
     """Takes files to be written as the keys of a feed say, and the first row with a value for the column names."""
 
     format: ExtractFormat
@@ -128,8 +127,7 @@ def drop_empty_rows(rows: pl.DataFrame, path: Path) -> pl.DataFrame:
     return rows.filter(pl.any_horizontal(pl.nth(range(2, rows.width)).is_not_null()))
 
 
-@dataclass(frozen=True, slots=True)
-class FileScan:
+class FileScan(Struct, frozen=True):
     """The rows of a file, and the number of the first."""
 
     rows: pl.LazyFrame
@@ -209,8 +207,7 @@ def utf8_text(path: Path, encoding: str | None) -> Iterator[Path]:
         yield Path(copy.name)
 
 
-@dataclass(frozen=True, slots=True)
-class TableHeading:
+class TableHeading(Struct, frozen=True):
     """The column names of a table, and how many rows of the file stand above its first row."""
 
     names: Sequence[str]

@@ -1,10 +1,10 @@
 """Findings: what the texts of a file say of the keys that read it, with the texts that decided each."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 TEXTS = 4_000  # distinct texts of a column that findings are made of
 ROW_LIMIT = 3  # texts that are named as evidence of one key
@@ -14,8 +14,7 @@ class SampleFault(Exception):
     """A file or table cannot be sampled; the message says what is wrong with it and what would be right."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """The value of one key of integrations.yaml, written as `numbers.decimal`, and what decided it."""
 
     key: str
@@ -23,16 +22,14 @@ class Finding:
     evidence: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """One of the ways in which a text can be read, and what the text then means."""
 
     keys: Mapping[str, Any]  # keys of integrations.yaml, written as `numbers.decimal`, to their values
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ambiguity:
+class Ambiguity(Struct, frozen=True):
     """A text that can be read in several ways, and the key that decides between them."""
 
     key: str
@@ -52,8 +49,7 @@ class Ambiguity:
         return f"{place_of(self.evidence)} can be read in {len(self.readings)} ways: {ways}"
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """What was found of one file: keys that are decided, and those that are not."""
 
     decided: tuple[Finding, ...] = ()
@@ -134,8 +130,7 @@ def written_value(value: Any) -> str:  # noqa: ANN401 - what YAML holds
 # Samples: the texts that findings are made of.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampleTable:
+class SampleTable(Struct, frozen=True, kw_only=True):
     """Some rows of one table as text, with the row numbers that a spreadsheet shows."""
 
     name: str

@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import FILES, STORE, read_instance
@@ -14,8 +15,7 @@ from engine.model.warehouses import FactsPlacement
 from server.base.locks import FileLock
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BooksFolder:
+class BooksFolder(Struct, frozen=True, kw_only=True):
     """The catalogue of the books, and the folders that they are loaded from and to."""
 
     catalogue: Catalogue

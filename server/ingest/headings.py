@@ -2,11 +2,13 @@
 
 import codecs
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from io import StringIO
 from itertools import islice, product
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.extract_formats import CsvFormat, TableLayout
 from server.ingest.dialect import (
@@ -37,8 +39,7 @@ def encoding_of(path: Path) -> Finding:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class HeadingMatch:
+class HeadingMatch(Struct, frozen=True):
     """The dialect by which the head of a file has the columns of a feed, and the rows of their names."""
 
     separator: str

@@ -4,7 +4,7 @@ import logging
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from errno import ENOSPC
 from secrets import token_hex
@@ -14,6 +14,8 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.facts.manifest import Load, Manifest, pin_current
 from engine.facts.writer import BooksLocked
@@ -153,8 +155,7 @@ def manifest_of(place: BooksFolder) -> Manifest:
 CONNECT, STAGE = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_STAGE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadResult:
+class LoadResult(Struct, frozen=True, kw_only=True):
     """The result of one binding's load."""
 
     binding: str

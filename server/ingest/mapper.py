@@ -1,9 +1,10 @@
 """The mapper: the columns of an extract as those of a live table, by the keys of its binding."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import polars as pl
+from msgspec.structs import replace
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Measure

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
+
+from msgspec import Struct
 
 from server.ingest.findings import Ambiguity, Finding, Findings, Reading, SampleTable, at_row, located
 
@@ -73,8 +74,7 @@ FACTORS: Final = (  # what a title or a name of a column says of the size of amo
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Notation:
+class Notation(Struct, frozen=True):
     """A mark of the decimal places and one of the thousands."""
 
     decimal: str
@@ -109,8 +109,7 @@ PLAIN_FIRST: Final = tuple(sorted(NOTATIONS, key=lambda one: (one.thousands != "
 PATTERNS: Final = {notation: notation.pattern for notation in PLAIN_FIRST}
 
 
-@dataclass(frozen=True, slots=True)
-class SignedText:
+class SignedText(Struct, frozen=True):
     """A text that may be a number: its digits, and how it says that it is negative."""
 
     digits: str
@@ -140,8 +139,7 @@ def is_none_word(text: str) -> bool:
     return text.strip().casefold() in NONE_WORDS
 
 
-@dataclass(frozen=True, slots=True)
-class NumberColumn:
+class NumberColumn(Struct, frozen=True):
     """A column of amounts: its distinct numbers and the other texts, each with its first row."""
 
     name: str

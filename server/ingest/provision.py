@@ -7,9 +7,10 @@ the rollups that were declared after the load, and chooses anew those of domains
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.facts.files import DIGITS
 from engine.facts.manifest import UNDATED, Manifest, Partition, pin_current
@@ -22,8 +23,7 @@ from server.ingest.load import settle_attempts
 from server.ingest.staging import open_parts, staging
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DomainSummary:
+class DomainSummary(Struct, frozen=True, kw_only=True):
     """The size of a domain in the books."""
 
     domain: str
@@ -35,8 +35,7 @@ class DomainSummary:
     rollups: Mapping[tuple[str, ...], tuple[int, int]]  # dimensions -> rows of the sums, and of the facts behind them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProvisionResult:
+class ProvisionResult(Struct, frozen=True, kw_only=True):
     """The repairs that were made, the damage that remains, and the contents of the books."""
 
     forgotten: int  # rows removed with a feed

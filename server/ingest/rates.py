@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+from msgspec import Struct
 
 from engine.facts.manifest import Manifest, pin_current
 from engine.facts.writer import ids_of
@@ -78,8 +78,7 @@ MOST_PLACES = 12  # that a measure can be declared with
 UNIT = r"^\+?0*1(\.0*)?$"  # a rate of 1
 
 
-@dataclass(frozen=True, slots=True)
-class DayRanges:
+class DayRanges(Struct, frozen=True):
     """The first and last day of each day or period code in a column, and the reason if a row has none."""
 
     first: pl.Series

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.feeds import LoadStatus, RejectAllowance, RejectReason
 
@@ -52,8 +53,7 @@ class LoadFailed(Exception):
         self.recorded = message if recorded is None else recorded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RejectSum:
+class RejectSum(Struct, frozen=True, kw_only=True):
     """The rows that one column rejects for one reason, and the amounts on them, by measure."""
 
     column: str

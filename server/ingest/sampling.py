@@ -1,12 +1,12 @@
 """Sampling: some rows of a file as text, from its head, its end and places between, with what its bytes say."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import fastexcel
 import polars as pl
+from msgspec import Struct
 
 from server.ingest.database_samples import SAMPLE_ROWS, DatabaseTable, parse_database_table
 from server.ingest.dialect import (
@@ -34,8 +34,7 @@ SCANS: Final[Mapping[str, Callable[[Path], pl.LazyFrame]]] = {
 ENDINGS: Final = (".csv", ".xlsx", *SCANS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceTable:
+class SourceTable(Struct, frozen=True, kw_only=True):
     """One table of a source: some of its rows, and the keys that read it."""
 
     path: Path | None = None  # of a file
@@ -48,7 +47,7 @@ class SourceTable:
     is_joined: bool = False  # whether a statement joins it from two files
     is_whole: bool = True  # whether the sample has every row
     megabytes: float = 0.0
-    temporal: frozenset[str] = field(default_factory=frozenset)  # columns with a type of days; they need no format
+    temporal: frozenset[str] = frozenset()  # columns with a type of days; they need no format
 
     @property
     def name(self) -> str:

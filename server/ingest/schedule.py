@@ -4,12 +4,12 @@ Everything here is a function of a feed, the attempts to load it, and a time; th
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
+from msgspec import Struct
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, PeriodRange
@@ -24,8 +24,7 @@ RETRIED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True, kw_only=True):
     """The delay before a failed load is retried: doubles with each failure, up to a limit."""
 
     first: timedelta = timedelta(seconds=30)
@@ -42,8 +41,7 @@ class RetryPolicy:
         return whole * (1 - chance / 2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduledLoad:
+class ScheduledLoad(Struct, frozen=True, kw_only=True):
     """The time of a feed's next load, and the slot of its schedule that the load answers."""
 
     at: datetime

@@ -4,13 +4,13 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import polars as pl
+from msgspec.structs import replace
 
 from engine.facts.surveys import Survey
 from engine.model.catalogue import Catalogue, Domain

@@ -7,13 +7,13 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from time import monotonic
 from typing import Any, Protocol
 
 import uvicorn
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -33,8 +33,7 @@ Json = dict[str, Any]
 log = logging.getLogger("tieout.ops")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthCheck:
+class HealthCheck(Struct, frozen=True, kw_only=True):
     """One thing the server stands on; `run` uses it and returns a remark where there is one to make.
 
     It raises StoreDown with what is wrong, in words that an operator can act on and that hold no secret.
@@ -45,8 +44,7 @@ class HealthCheck:
     limit: float = LIMIT_SECONDS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult:
+class CheckResult(Struct, frozen=True, kw_only=True):
     """The result of a check: the reason if it failed, and how long it took."""
 
     reason: str | None = None
@@ -96,8 +94,7 @@ class CheckRunner:
             running.set_result(CheckResult(reason=reason, remark=remark, seconds=monotonic() - self._begun))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadinessReport:
+class ReadinessReport(Struct, frozen=True, kw_only=True):
     """The results of one round of all checks."""
 
     findings: dict[str, CheckResult]

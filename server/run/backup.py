@@ -7,12 +7,14 @@ import shutil
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
+
+from msgspec import Struct, to_builtins
 
 from engine.facts.manifest import CURRENT, manifest_file, pin_current
 from engine.facts.parts import differences, hold_parts
@@ -53,16 +55,14 @@ class BundleFault(Exception):
     """A bundle cannot be written or used; the message says what to do instead."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BundleEntry:
+class BundleEntry(Struct, frozen=True, kw_only=True):
     """The size and digest of one file of a bundle."""
 
     bytes: int
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BundleManifest:
+class BundleManifest(Struct, frozen=True, kw_only=True):
     """The manifest of a bundle."""
 
     made_at: datetime
@@ -75,7 +75,7 @@ class BundleManifest:
 
     def as_json(self) -> bytes:
         """Return the manifest as JSON."""
-        return json.dumps(asdict(self), default=datetime.isoformat, indent=1).encode()
+        return json.dumps(to_builtins(self, builtin_types=(datetime,)), default=datetime.isoformat, indent=1).encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> "BundleManifest":

@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
+
 from engine.instance.documents import InstanceFaults, read_document
 from server.ingest.findings import Ambiguity, Findings, flattened, written_keys
 from server.setup.roles import ColumnRole
@@ -30,12 +32,11 @@ class OpenQuestions(Exception):
         self.questions = tuple(questions)
 
 
-@dataclass(frozen=True, slots=True)
-class FileAnswers:
+class FileAnswers(Struct, frozen=True):
     """What somebody says of one file."""
 
-    keys: Mapping[str, Any] = field(default_factory=dict)  # written as `numbers.decimal`
-    columns: Mapping[str, ColumnRole] = field(default_factory=dict)
+    keys: Mapping[str, Any] = {}  # written as `numbers.decimal`
+    columns: Mapping[str, ColumnRole] = {}
     kind: str | None = None
     scenario: str | None = None
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
+
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import CONTRIBUTION, FIGURE_COLUMNS, INSPECTION_KEYS, PERIOD
 from server.ingest.notation import words_of
@@ -28,8 +30,7 @@ RESERVED: Final = frozenset(  # names that a dimension of a proposal does not ta
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guess:
+class Guess(Struct, frozen=True, kw_only=True):
     """One thing that was guessed of a table, and from what."""
 
     table: str
@@ -52,8 +53,7 @@ class DimensionProposal:
         return f"{self.key}_tree"
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnUse:
+class ColumnUse(Struct, frozen=True):
     """A column of facts that fills a dimension."""
 
     table: FactsTable

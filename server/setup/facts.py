@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import Final
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.calendar.periods import Grain
 from server.ingest.days import MONTH_NAMES, month_number, typed_days
@@ -30,8 +31,7 @@ DEBITS: Final = ("s", "d", "dr", "debit", "soll", "db")
 GRAIN_COLUMNS: Final = {Grain.DATE: "date", Grain.MONTH: "month", Grain.QUARTER: "quarter", Grain.YEAR: "year"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasureColumn:
+class MeasureColumn(Struct, frozen=True, kw_only=True):
     """A measure and the column that fills it; None if debits and credits do."""
 
     key: str
@@ -40,8 +40,7 @@ class MeasureColumn:
     places: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactsTable:
+class FactsTable(Struct, frozen=True, kw_only=True):
     """How a table of a source becomes facts."""
 
     found: TableProfile
@@ -53,8 +52,8 @@ class FactsTable:
     constants: Mapping[str, str]
     measures: Sequence[MeasureColumn]
     scenario: str | None  # of every row; None if a column says it
-    scenarios: Mapping[str, str] = field(default_factory=dict)  # text of the column to scenario id
-    aliases: Mapping[str, str] = field(default_factory=dict)  # scenario id to its name
+    scenarios: Mapping[str, str] = {}  # text of the column to scenario id
+    aliases: Mapping[str, str] = {}  # scenario id to its name
     undated: int = 0  # rows of the sample without a time
 
     @property
@@ -180,8 +179,7 @@ def amount_findings(found: TableProfile) -> Findings:
     return Findings()
 
 
-@dataclass(frozen=True, slots=True)
-class FactsTime:
+class FactsTime(Struct, frozen=True):
     """The grain of the time of a table, its first and last day in the sample, and constants that fill it."""
 
     grain: Grain

@@ -5,10 +5,11 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
 from server.ingest.findings import Findings, nested
@@ -39,8 +40,7 @@ def yaml_text(value: Any) -> str:  # noqa: ANN401 - what YAML holds
     return text if plain or re.fullmatch(r"\d{4}-\d{2}", text) else json.dumps(text, ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True)
-class PeriodDefault:
+class PeriodDefault(Struct, frozen=True):
     """The periods that a first report shows."""
 
     start: str

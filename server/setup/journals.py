@@ -1,9 +1,10 @@
 """Journals: lines with amounts and headers with days, in two tables that a document number joins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from server.ingest.findings import Finding, SampleTable
 from server.ingest.sampling import SourceTable
@@ -13,8 +14,7 @@ from server.setup.trees import match_members
 LINES, HEADERS = "lines", "headers"  # the tables of the statement
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Struct, frozen=True):
     """A table of lines and that of their headers, with the column of each that joins them."""
 
     lines: TableProfile

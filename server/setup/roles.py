@@ -3,10 +3,11 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct, field
 
 from engine.model.calendar.periods import Grain
 from server.ingest.days import (
@@ -149,8 +150,7 @@ def scenario_kind(text: str) -> str | None:
     return next((kind for kind, pattern in SCENARIO_KINDS if pattern.search(text.replace("_", " "))), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnProfile:
+class ColumnProfile(Struct, frozen=True):
     """What the texts of a column are: days, numbers, and how many differ."""
 
     name: str
@@ -195,14 +195,13 @@ def profile(sample: SampleTable, column: str) -> ColumnProfile:
     return ColumnProfile(column, day, number, tuple(texts["text"]), int(texts["times"].sum()), sample.frame.height)
 
 
-@dataclass(frozen=True)
-class TableProfile:
+class TableProfile(Struct, frozen=True, dict=True):
     """The columns of a table, what each is, and from what that was guessed."""
 
     table: SourceTable
     columns: Mapping[str, ColumnProfile]
     across: MonthColumns | None
-    overrides: Mapping[str, ColumnRole] = field(default_factory=dict)  # roles that were answered
+    overrides: Mapping[str, ColumnRole] = {}  # roles that were answered
     totals: Findings = field(default_factory=Findings)  # the key that leaves out rows of totals; they are not profiled
 
     @property

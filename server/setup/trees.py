@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
 import polars as pl
+from msgspec import Struct
 
 from server.ingest.notation import words_of
 from server.setup.roles import ColumnRole, TableProfile, name_columns, named, slug, stem, title
@@ -25,11 +25,10 @@ FLAT_MEMBERS: Final = 200  # members up to which they are lines of a first state
 MOST_ATTRIBUTES: Final = 4  # groupings of members that become dimensions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeTable:
+class TreeTable(Struct, frozen=True, kw_only=True):
     """The node table of a tree: columns of a file that fill it, or rows that are written for it."""
 
-    mapped: Mapping[str, object] = field(default_factory=dict)  # column of the node table to that of the member file
+    mapped: Mapping[str, object] = {}  # column of the node table to that of the member file
     rows: Sequence[tuple[str, str, str]] = ()  # node, parent, name
     roots: Sequence[tuple[str, str]]  # node and name
     depth: int | None  # levels below a root that a first statement shows; None for all
@@ -163,19 +162,17 @@ def flat_tree(label: str, ids: Sequence[str], names: Mapping[str, str]) -> TreeT
     return TreeTable(rows=rows, roots=[(top, f"{label} (all)")], depth=None, evidence=f"{len(ids)} members, no levels")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberTable:
+class MemberTable(Struct, frozen=True, kw_only=True):
     """The table of a dimension's members: the file and its columns, or rows that are written for it."""
 
     found: TableProfile | None = None
-    mapped: Mapping[str, object] = field(default_factory=dict)  # id, code, name and attributes to columns
+    mapped: Mapping[str, object] = {}  # id, code, name and attributes to columns
     rows: Sequence[tuple[str, str]] = ()  # id, name
-    attributes: Mapping[str, str] = field(default_factory=dict)  # key to the column of the file
+    attributes: Mapping[str, str] = {}  # key to the column of the file
     evidence: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MemberMatch:
+class MemberMatch(Struct, frozen=True):
     """A table whose key holds the ids of a column of facts."""
 
     found: TableProfile

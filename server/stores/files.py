@@ -1,10 +1,10 @@
 """Files, uploads and principals in the platform database."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any, LiteralString
 
+from msgspec.structs import asdict
 from psycopg.rows import dict_row, scalar_row
 from psycopg.types.json import Jsonb
 

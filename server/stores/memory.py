@@ -5,10 +5,11 @@ import re
 from base64 import b32encode
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from secrets import token_bytes, token_hex
 from threading import Lock
 from time import monotonic
+
+from msgspec import Struct
 
 from server.base.interfaces import CapReached
 
@@ -31,8 +32,7 @@ def is_reference(text: str) -> bool:
 MOST_BYTES = 256 << 20  # of all snapshots together
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySnapshot:
+class MemorySnapshot(Struct, frozen=True):
     """A snapshot and its expiry times."""
 
     owner: str

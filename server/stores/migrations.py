@@ -8,7 +8,6 @@ CONCURRENTLY, has `-- migrate: no-transaction` in its first line; it holds one s
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from importlib.metadata import version
@@ -16,6 +15,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 import psycopg
+from msgspec import Struct
 from psycopg.rows import TupleRow
 
 from server.base.interfaces import StoreDown
@@ -60,8 +60,7 @@ class MigrationState(Enum):
     AHEAD = "unknown here"  # applied by a newer version
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Migration:
+class Migration(Struct, frozen=True, kw_only=True):
     """One migration file."""
 
     version: int
@@ -75,8 +74,7 @@ class Migration:
         return not self.text.startswith(NO_TRANSACTION)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MigrationStatus:
+class MigrationStatus(Struct, frozen=True, kw_only=True):
     """A migration and its state in a database."""
 
     name: str

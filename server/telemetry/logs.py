@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from secrets import token_hex
 from types import MappingProxyType
 from typing import Any, TextIO
+
+from msgspec import Struct
 
 from server.base.credentials import MARK, redact, redact_value, secrets_pattern
 
@@ -118,8 +119,7 @@ def bound(**fields: str) -> Iterator[None]:
         FIELDS.reset(before)
 
 
-@dataclass(frozen=True, slots=True)
-class LogEvent:
+class LogEvent(Struct, frozen=True):
     """What a line says: when, how grave, where, what, and its fields that have a value."""
 
     timestamp: str

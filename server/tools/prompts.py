@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from engine.books.reader import Reader
 from engine.model.calendar.periods import Grain
 from engine.model.errors import BadArguments, UnknownName, closest
@@ -44,8 +46,7 @@ class CompletionRequest(Request):
     """What is written so far."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Argument:
+class Argument(Struct, frozen=True, kw_only=True):
     """An argument of a prompt: its words, its values with their labels, best first, and what else it may name."""
 
     description: str
@@ -54,8 +55,7 @@ class Argument:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
+class Prompt(Struct, frozen=True, kw_only=True):
     """One prompt: its words, its arguments, and the instruction that they make."""
 
     name: str

@@ -1,7 +1,8 @@
 """Reporting: statements, metrics, and the rows behind their figures."""
 
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from engine.model.errors import ChartInvalid
 from engine.model.notes import Note
@@ -84,8 +85,7 @@ def explain_variance(caller: Caller, asked: ExplainRequest) -> Answer:
     return Answer(answered, details=explanation_details(found, drawn.chart), picture=drawn.picture)
 
 
-@dataclass(frozen=True, slots=True)
-class BridgePicture:
+class BridgePicture(Struct, frozen=True):
     """The waterfall of an explanation and its picture, or a note that says why there is none."""
 
     chart: Chart | None = None

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from engine.books.reader import Reader
 from engine.model.errors import BadArguments, quoted
 from engine.model.requests import EmptyRequest, Request
@@ -36,8 +38,7 @@ class ResourceRequest(Request):
     """Its address, as a list or a template gives it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definitions:
+class Definitions(Struct, frozen=True, kw_only=True):
     """One kind of definition: its name and words, its keys, and the definition of a key."""
 
     name: str

@@ -7,6 +7,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from engine.books.reader import Reader
 from engine.model.requests import Request
 from server.base.settings import Settings
@@ -22,8 +24,7 @@ DIST = Path(__file__).parents[2] / "widgets" / "dist"  # where `make widgets` bu
 PLAYGROUND = "playground.html"  # which shows them to the one user of a machine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Widget:
+class Widget(Struct, frozen=True, kw_only=True):
     """One view: its name, and what a host lists it as."""
 
     name: str
@@ -69,8 +70,7 @@ class Effect(Enum):
     FILE = "file"  # of the caller's own, for a while
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment:
+class Deployment(Struct, frozen=True, kw_only=True):
     """The parts of a deployment that decide whether a tool is offered."""
 
     settings: Settings

@@ -4,15 +4,16 @@ Their members are texts. Statements name members by ids, and what they find beco
 trees and permissions stay here. The calendar month of a row stands for PART.
 """
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from datetime import date
 from hashlib import sha256
 from typing import Final
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.json import encode
+from msgspec.structs import replace
 
 from engine.facts.manifest import UNDATED
 from engine.model.catalogue import Domain
@@ -28,8 +29,7 @@ NULL_ID: Final = ""  # of rows without a member
 UNDATED_MONTH: Final = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachedColumn:
+class AttachedColumn(Struct, frozen=True, kw_only=True):
     """A column of facts: the columns of the table that it is made of, or one text in every row."""
 
     key: str  # as slices name it
@@ -39,8 +39,7 @@ class AttachedColumn:
     places: int = 0  # of an amount
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachedTable:
+class AttachedTable(Struct, frozen=True, kw_only=True):
     """A table of somebody else, and how its rows are facts of a domain."""
 
     binding: str
@@ -60,10 +59,7 @@ class AttachedTable:
     @property
     def digest(self) -> str:
         """A digest of what the files of the instance say about the table."""
-        known = json.dumps(
-            {key: of for key, of in asdict(self).items() if key != "version"}, default=str, sort_keys=True
-        )
-        return sha256(known.encode()).hexdigest()[:32]
+        return sha256(encode(replace(self, version=None))).hexdigest()[:32]
 
     @property
     def written(self) -> Iterator[tuple[AttachedColumn | None, str]]:
@@ -154,8 +150,7 @@ def lost_table(binding: str, domain: Domain, name: Sequence[str]) -> AttachedTab
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachedRows:
+class AttachedRows(Struct, frozen=True, kw_only=True):
     """The rows of an attached table as statements read them. Implements StatementSource."""
 
     table: AttachedTable

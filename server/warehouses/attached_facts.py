@@ -6,10 +6,10 @@ surveyed; an engine without transactions proves it before and after.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import polars as pl
 import pyarrow as pa
+from msgspec.structs import replace
 
 from engine.facts.files import MappedFiles
 from engine.facts.manifest import Load, Manifest, Partition, TouchedPart, refuse_other_places

@@ -10,6 +10,8 @@ from enum import Enum, auto
 from hashlib import sha256
 from typing import Any
 
+from msgspec import Struct
+
 
 class NotWritable(ValueError):
     """A name or text that an engine cannot take: it holds the character NUL, or half a surrogate pair."""
@@ -48,14 +50,13 @@ class Bindings:
 ListedRows = Callable[[Bindings, Sequence[Sequence[Any]], Sequence[str]], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SqlDialect:
+class SqlDialect(Struct, frozen=True, kw_only=True):
     """How an engine writes SQL. `{}` stands for what a template is about."""
 
     name: str  # as sqlglot calls it
     types: Mapping[ColumnKind, str]
     quote: str = '"'  # around names; doubled within them
-    name_escapes: Mapping[str, str] = field(default_factory=dict)  # other characters of names
+    name_escapes: Mapping[str, str] = {}  # other characters of names
     escapes: Mapping[str, str]  # characters of texts, and how they are written
     text: str = "'{}'"
     day: str = "date '{}'"
@@ -109,8 +110,7 @@ class SqlDialect:
         return self.day.format(day.isoformat())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LakeDialect(SqlDialect):
+class LakeDialect(SqlDialect, frozen=True, kw_only=True):
     """How an engine writes SQL that reads the tables of a lake by their folder, at a version if one is given."""
 
     def table_of(self, *parts: str) -> str:
@@ -130,8 +130,7 @@ class LakeDialect(SqlDialect):
 DELTA, ICEBERG = "delta", "iceberg"  # formats of tables in a lake
 
 
-@dataclass(frozen=True, slots=True)
-class LakeVersion:
+class LakeVersion(Struct, frozen=True):
     """A version of a table in a lake, and its folder.
 
     Of Delta, its number and a digest of the commit that made it; of Iceberg, the id of the snapshot, which is random.

@@ -6,11 +6,12 @@ Partitions that they do not answer are parts of the warehouse, and the statement
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from functools import partial
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.facts.arrow import ArrowFacts
 from engine.facts.backend import FactsOf
@@ -54,8 +55,7 @@ from server.warehouses.tables import declared_kinds, warehouse_table
 from server.warehouses.warehouse import SqlStatement, Warehouse
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerPlan:
+class AnswerPlan(Struct, frozen=True, kw_only=True):
     """How a question is answered: what this machine knows, the statement for the rest, and the columns of both."""
 
     domain: str

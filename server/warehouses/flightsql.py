@@ -9,13 +9,13 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from importlib import import_module
 from threading import Lock
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from engine.model.stopping import Stop, never
 from server.base.interfaces import StoreDown

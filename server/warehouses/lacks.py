@@ -6,13 +6,13 @@ A reader whose user may write is refused: whoever took over the server could cha
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import date
 from secrets import randbits
 from typing import Final
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
 
 from engine.model.errors import Unavailable
 from engine.model.warehouses import FactsPlacement, PartTotals, WarehouseKind
@@ -30,8 +30,7 @@ class ReaderMayWrite(StatementRefused):
     """The user with whom the server reads may change the tables of facts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineRights:
+class EngineRights(Struct, frozen=True, kw_only=True):
     """How an engine tells its release and the rights of its user: statements with one whole number each."""
 
     release: str

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from engine.facts.arrow import ArrowFacts
 from engine.facts.backend import ArrowVersions

@@ -5,10 +5,10 @@ contains every row. Aliases begin with `tieout_`, which no column does: ClickHou
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.calendar.periods import Span
 from engine.model.errors import Unavailable
@@ -24,8 +24,7 @@ FOLDS = {AggregateFunction.SUM: "sum", AggregateFunction.MIN: "min", AggregateFu
 SPAN_OF, ROWS_OF, PERIOD_OF = "tieout_span", "tieout_rows", "tieout_period"
 
 
-@dataclass(frozen=True, slots=True)
-class PartSpans:
+class PartSpans(Struct, frozen=True):
     """The parts that a question reads: those that lie wholly in one span, with its position, and those that are cut."""
 
     whole: Mapping[int, int]

@@ -4,11 +4,12 @@ Nothing is copied but sums: counts, days, magnitudes and tokens of each month, t
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.facts.expressions import INT64_LIMIT
 from engine.facts.rollups import LEAST_ROWS, SAMPLED_ROWS, choose_rollups
@@ -35,8 +36,7 @@ from server.warehouses.warehouse import SqlStatement
 Read = Callable[[SqlStatement], pa.Table]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnFault:
+class ColumnFault(Struct, frozen=True, kw_only=True):
     """Rows of a table that no figure may be made of: what one column has, in how many rows, and their amount."""
 
     column: str
@@ -179,8 +179,7 @@ def words_of(column: AttachedColumn) -> str:
     return " − ".join(column.sources) or column.key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundIds:
+class FoundIds(Struct, frozen=True, kw_only=True):
     """The ids of a dimension that occur, with the number of their rows and their amount in units."""
 
     ids: pl.Series

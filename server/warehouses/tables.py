@@ -6,12 +6,12 @@ begins with `tieout_` except those that statements give, so no alias equals a co
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
 import polars as pl
 import pyarrow as pa
+from msgspec import Struct
 
 from engine.model.catalogue import Domain
 from engine.model.fact_store import DATE
@@ -31,8 +31,7 @@ ARROW: Final[Mapping[ColumnKind, pl.DataType]] = {
 BATCH = 100_000  # rows of a record batch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarehouseColumn:
+class WarehouseColumn(Struct, frozen=True, kw_only=True):
     """A column of a table of facts."""
 
     key: str  # as slices name it
@@ -40,8 +39,7 @@ class WarehouseColumn:
     kind: ColumnKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarehouseTable:
+class WarehouseTable(Struct, frozen=True, kw_only=True):
     """The table of the facts of a domain. PART is its first column, and stands not among the others."""
 
     domain: str

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import copy_context
-from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Event, Lock, Thread
 from time import monotonic
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
+from msgspec import Struct
 
 from engine.model.stopping import Stop, never
 from engine.model.warehouses import PartTotals
@@ -47,13 +47,12 @@ class OtherFailed(Exception):
     """Another statement of the same answer failed."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SqlStatement:
+class SqlStatement(Struct, frozen=True, eq=False):
     """A statement: its text, its bound parameters in order, and tables of integers that travel with it."""
 
     text: str
     parameters: Sequence[Any] = ()
-    sets: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
+    sets: Mapping[str, Sequence[Sequence[int]]] = {}
 
 
 class Warehouse(ABC):

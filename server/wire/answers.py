@@ -2,13 +2,13 @@
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic_core import to_json
+from msgspec import Struct
+from msgspec.json import encode
 
 from engine.model.notes import Note, notes_as_data
 from server.base.interfaces import File
@@ -22,8 +22,7 @@ from server.caller.uploads import UploadReservation
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True, dict=True):
     """What a tool returns: a JSON object, and what goes beside it.
 
     That is a function that makes the block for its widget, details for programs, and a picture as a PNG.
@@ -37,16 +36,11 @@ class Answer:
     @cached_property
     def json(self) -> bytes:
         """The result as JSON."""
-        return as_json(self.result)
+        return encode(self.result)
 
     def render_block(self) -> Json | None:
         """Return the block that a widget shows, None if there is none."""
         return None if self.rendered is None else self.rendered()
-
-
-def as_json(result: Json) -> bytes:
-    """Return a result as JSON."""
-    return to_json(result, inf_nan_mode="null")
 
 
 PICTURE_TYPE = "image/png"
@@ -59,9 +53,9 @@ def call_result(result: bytes, meta: Json, picture: bytes | None, *, is_error: b
     """
     image = {"type": "image", "data": b64encode(picture).decode(), "mimeType": PICTURE_TYPE} if picture else None
     return b'{%b"content":[{"type":"text","text":%b}%b],"structuredContent":%b,"isError":%b%b}' % (
-        b'"_meta":%b,' % as_json(meta) if meta else b"",
-        to_json(result.decode()),
-        b",%b" % as_json(image) if image else b"",
+        b'"_meta":%b,' % encode(meta) if meta else b"",
+        encode(result.decode()),
+        b",%b" % encode(image) if image else b"",
         result,
         b"true" if is_error else b"false",
         b',"resultType":"complete"' if is_typed else b"",

@@ -3,11 +3,11 @@
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from textwrap import dedent
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_json
 
@@ -23,8 +23,7 @@ Json = dict[str, Any]
 Asked = TypeVar("Asked", bound=Request)
 
 
-@dataclass(frozen=True, slots=True)
-class Shape(Generic[Asked]):
+class Shape(Struct, Generic[Asked], frozen=True):
     """The reader and the JSON Schema of one kind of request; made once for each tool."""
 
     reads: TypeAdapter[Asked]

@@ -1,9 +1,10 @@
 """Feeds and loads as JSON; fields that are unknown or hidden are absent."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
+
+from msgspec.structs import replace
 
 from engine.instance.build.sources import SOURCES
 from engine.model.errors import ECHO_CHARACTERS, cut

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from engine.model.errors import BadArguments, Refusal, quoted
 from server.wire.arguments import Json
 
@@ -42,8 +44,7 @@ class UnreadableMessage(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class IncomingMessage:
+class IncomingMessage(Struct, frozen=True):
     """A message to pass on, as bytes and parsed, and the error in its arguments, which are then removed."""
 
     body: bytes

@@ -5,13 +5,14 @@ then taken away, or said otherwise, and not one byte of any answer or refusal ch
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
+from msgspec.json import encode
+from msgspec.structs import replace
 
 from engine.books.books import Shelf
 from engine.instance.read import Instance, read_instance
@@ -33,7 +34,6 @@ from engine.model.scope import Cut
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
 from server.tools.toolbox import TOOLS
-from server.wire.answers import as_json
 from server.wire.arguments import read_request
 from tests.laws.scoped.profiles import NEW, NOBODY, UNASSIGNED, ProfileSpec, World, profiles_asked
 from tests.support.books import load_feeds
@@ -208,7 +208,7 @@ class FeedAnswers:
             result = TOOLS[tool].run(self.caller, read_request(TOOLS[tool].shape, asked)).result
         except Refusal as refusal:
             result = refusal.as_data()
-        return result, as_json(result).decode()
+        return result, encode(result).decode()
 
     def everything(self) -> Iterator[str]:
         """Yield every answer and refusal."""

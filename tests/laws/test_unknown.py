@@ -199,8 +199,8 @@ class CountedShelf(Shelf):
         return books
 
     def take(self) -> Sequence[object]:
-        """Return what was asked since the last time."""
-        asked = list(self._asked)
+        """Return what was asked since the last time, in words: frames compare as no value."""
+        asked = [repr(question) for question in self._asked]
         self._asked.clear()
         return asked
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.json import encode
 
 from engine.door import Door
 from engine.model.errors import BadArguments
@@ -15,7 +16,6 @@ from engine.present.answers.budget import NOT_KEPT
 from engine.present.answers.explanations import explanation_answer
 from engine.report.explained_lists import present
 from engine.report.explanation import Explanation
-from server.wire.answers import as_json
 from tests.support.explaining import (
     MARGINS,
     PROFITS,
@@ -297,7 +297,7 @@ def test_v11_sides_are_cut_to_what_may_be_seen_of_both(tmp_path: Path) -> None:
         assert (fraction(whole.a), fraction(whole.b)) == (100, 90)
         assert contributions(found) == [("DE", 10)]
         assert "scope_differs" in notes(whole)
-        said.append(as_json(explanation_answer(whole, LARGE, NOT_KEPT, never)))
+        said.append(encode(explanation_answer(whole, LARGE, NOT_KEPT, never)))
     assert b"FR" not in said[0]
     assert said[0] == said[1]
 

@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from engine.books.books import Shelf
 from engine.door import Door, open_books

@@ -7,7 +7,6 @@ again of tables that nobody prepared.
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
@@ -16,6 +15,7 @@ import duckdb
 import polars as pl
 import psycopg
 import pyarrow as pa
+from msgspec.structs import replace
 
 from engine.facts.arrow import ArrowFacts
 from engine.facts.backend import ArrowVersions

@@ -3,10 +3,12 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from msgspec.json import encode
+from msgspec.structs import replace
 
 from engine.books.books import Shelf
 from engine.instance.read import Instance, read_instance
@@ -21,7 +23,6 @@ from server.http.dispatch import Dispatcher
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
-from server.wire.answers import as_json
 from tests.support.holding import keeping_in
 from tests.support.memory import MemoryLoads
 from tests.support.reading import filled_in
@@ -118,7 +119,7 @@ class Fed:
     def call(self, tool: str, /, **arguments: Any) -> tuple[bool, dict[str, Any], str]:
         """Call a tool; return whether it refused, the JSON object, and its text."""
         outcome = asyncio.run(self.dispatch.call(tool, arguments, SOMEBODY))
-        text = as_json(outcome.result).decode()
+        text = encode(outcome.result).decode()
         self.details = outcome.details or {}
         return outcome.is_error, json.loads(text), text
 

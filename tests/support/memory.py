@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
+
+from msgspec.structs import replace
 
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadStatus

@@ -4,9 +4,10 @@ Names that a caller may send hold WORD, which comes back only to who sent it; wh
 holds SECRET. Every hidden amount is DIGITS followed by zeros, so that it shows in any sum with the small ones seen.
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from engine.model.feeds import LoadStatus
 from server.base.settings import Settings

@@ -11,7 +11,7 @@ import socket
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+from msgspec.structs import replace
 from pyarrow import parquet
 
 from server.base.interfaces import StoreDown

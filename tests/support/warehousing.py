@@ -3,12 +3,13 @@
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from secrets import token_hex
 
 import polars as pl
+from msgspec.structs import replace
 
 from engine.facts.backend import ArrowVersions
 from engine.facts.files import MappedFiles

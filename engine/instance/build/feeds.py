@@ -1,13 +1,13 @@
 """Builds sources, bindings, schedules and currency conversions from integrations.yaml."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Literal
 from zoneinfo import available_timezones
 
 from cronsim import CronSim, CronSimError
+from msgspec.structs import replace
 
 from engine.instance.build.attachments import attachment_faults, build_attachment
 from engine.instance.build.formats import build_format, refuse_constants, refuse_products

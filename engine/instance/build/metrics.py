@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from engine.instance.build.conditions import VALID, ConditionFault, parse_condition
 from engine.instance.build.domains import cuts_of, grain_of, of_members

@@ -5,8 +5,9 @@ The engine knows no files, drivers and environment, so how a kind is read stands
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from engine.instance.build.formats import database_format_faults
 from engine.instance.documents import Location, known
@@ -65,8 +66,7 @@ def query_faults(part: BindingPart) -> Iterator[FeedFault]:
         yield ["extract"], fault, "where day >= :period_start and day < :period_end_exclusive"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceRules:
+class SourceRules(Struct, frozen=True, kw_only=True):
     """The keys that say where a kind of source is and what a feed reads of it, and the checks of its feeds."""
 
     noun: str

@@ -1,7 +1,9 @@
 """Builds statements from statements/*.yaml: expands includes, and resolves and types the formulas of lines."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from engine.instance.build.metrics import NO_BASE, NO_BODY, NO_TYPE, format_of
 from engine.instance.documents import Document, Location, known, words

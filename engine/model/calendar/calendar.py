@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
+
+from msgspec import Struct
 
 from engine.model.calendar.families import CALENDAR, FISCAL, TRADING, GrainFamily, family_of, periods_in
 from engine.model.calendar.periods import (
@@ -24,14 +25,19 @@ from engine.model.errors import BadPeriod, MixedGrains, quoted
 TY = "TY"  # begins the codes of trading years
 
 
-@dataclass(frozen=True, eq=False)
-class Calendar:
+class Calendar(Struct, frozen=True, eq=False, dict=True):
     """Maps period codes to periods by a table of grain rules. A period exists if it contains a day of the calendar."""
 
     days: Span
-    grains: Mapping[Grain, GrainRules] = field(repr=False)
-    _known: dict[tuple[Grain, int], Period] = field(default_factory=dict, init=False, repr=False)
-    _nested: dict[tuple[Grain, Grain], bool] = field(default_factory=dict, init=False, repr=False)
+    grains: Mapping[Grain, GrainRules]
+
+    @cached_property
+    def _known(self) -> dict[tuple[Grain, int], Period]:
+        return {}
+
+    @cached_property
+    def _nested(self) -> dict[tuple[Grain, Grain], bool]:
+        return {}
 
     @cached_property
     def ordinals(self) -> Mapping[Grain, Sequence[int]]:

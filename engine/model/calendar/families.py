@@ -1,14 +1,14 @@
 """Families of grains: fiscal years with their parts, calendar years and trading years beside them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.model.calendar.labels import LabelDetail, month_words
 from engine.model.calendar.periods import GRAINS, Counterpart, Grain, GrainRules, month_span
 
 
-@dataclass(frozen=True, slots=True)
-class GrainFamily:
+class GrainFamily(Struct, frozen=True):
     """The grains of one kind of year, coarsest first, and those that windows and notes need by name."""
 
     grains: tuple[Grain, ...]

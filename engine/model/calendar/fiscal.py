@@ -1,8 +1,9 @@
 """Fiscal calendars: calendar months, grouped into quarters and years that start in a given month."""
 
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
+
+from msgspec import Struct
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.families import CALENDAR_RULES
@@ -24,8 +25,7 @@ FIRST_YEAR, LAST_YEAR = 1900, 2199
 CALENDAR_PARTS = (Grain.CALENDAR_QUARTER, Grain.CALENDAR_HALF, Grain.CALENDAR_YEAR)  # months are those of the calendar
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FiscalYear:
+class FiscalYear(Struct, frozen=True, kw_only=True):
     """The first month of a fiscal year, and whether its name is the year in which it ends or starts."""
 
     starts: int = 1

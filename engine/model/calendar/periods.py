@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.calendar.labels import LabelDetail, day_words, label_with_detail
 
@@ -42,8 +44,7 @@ class Grain(Enum):
 FINENESS = {grain: place for place, grain in enumerate(Grain)}
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A run of days, both ends included."""
 
     first: date
@@ -72,8 +73,7 @@ class Span:
 WITHOUT_DATE = Span(date.max, date.min)  # stands for the rows without a date: it holds no day and overlaps no span
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Struct, frozen=True):
     """A code of one grain and its days. `ordinal` counts periods of that grain."""
 
     grain: Grain
@@ -95,8 +95,7 @@ class Period:
         return Span(self.first, self.last)
 
 
-@dataclass(frozen=True, slots=True)
-class PeriodRange:
+class PeriodRange(Struct, frozen=True):
     """The periods from one to another of the same grain, both included."""
 
     start: Period
@@ -129,8 +128,7 @@ class PeriodRange:
         return label_with_detail(name, self.start.beside, self.start.first, self.end.last)
 
 
-@dataclass(frozen=True, slots=True)
-class PeriodBounds:
+class PeriodBounds(Struct, frozen=True):
     """From the first day of one period to the last day of another. Empty if a shift made them cross.
 
     The two may differ in grain: a year to date begins with a year and may end with a week. Each bound shifts by its own
@@ -158,8 +156,7 @@ UNDATED_RANGE = PeriodRange(
 DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Counterpart:
+class Counterpart(Struct, frozen=True):
     """The counterpart of a period in another year: its ordinal as a start and as an end of bounds.
 
     Both are the same period if it exists, else the next one (start) and the previous one (end).
@@ -169,8 +166,7 @@ class Counterpart:
     end: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GrainRules:
+class GrainRules(Struct, frozen=True, eq=False):
     """The rules that parse, count, format and shift the periods of one grain. The calendar decides which ones exist."""
 
     noun: str
@@ -248,8 +244,7 @@ def week_years_earlier(week: int, years: int) -> Counterpart:
 # GRAINS: how the codes of each grain are written and counted. Every reader of period codes uses it.
 
 
-@dataclass(frozen=True, slots=True)
-class CodeFormat:
+class CodeFormat(Struct, frozen=True):
     """The codes of one grain: their shape, and consecutive numbers for the periods of calendar months and ISO weeks."""
 
     shape: re.Pattern[str]

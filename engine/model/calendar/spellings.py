@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.calendar.periods import GRAINS, Grain, Span, iso_week, month_span, parse_day, week_span
 
@@ -14,8 +16,7 @@ MONTH_NAMES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(Struct, frozen=True):
     """Codes that some words spell, and the days that they mean by the common calendar; None if they name the codes."""
 
     code: str

@@ -2,8 +2,10 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.families import CALENDAR_RULES
@@ -19,8 +21,7 @@ from engine.model.calendar.periods import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableRow:
+class TableRow(Struct, frozen=True, kw_only=True):
     """One row of a calendar table: a fiscal period, or a week of one."""
 
     year: int
@@ -30,8 +31,7 @@ class TableRow:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class GrainColumn:
+class GrainColumn(Struct, frozen=True):
     """A column that numbers the periods of one grain, with the name of the grain and of each period."""
 
     noun: str

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.exact import ONE, Exact
 from engine.model.members.member_sets import LeafMembers, Leaves, Texts, Visible
@@ -24,8 +24,7 @@ def own_label(name: str) -> str:
     return f"{name} (own)"
 
 
-@dataclass(frozen=True)
-class RaggedNodes:
+class RaggedNodes(Struct, frozen=True, dict=True):
     """The nodes of one or several trees above a leaf dimension."""
 
     dimension: str

@@ -6,8 +6,10 @@ points would be another chart. With a picture the specification is no part of th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
+
+from msgspec import Struct
 
 from engine.model.errors import BadArguments
 from engine.model.notes import Note
@@ -27,8 +29,7 @@ REST = "export_dataset with this data_ref gives every row; chart_spec with rende
 REST_OF_ROWS = "export_dataset with this data_ref gives every row; a script can keep or sum those that matter."
 
 
-@dataclass(frozen=True, slots=True)
-class ChartPictures:
+class ChartPictures(Struct, frozen=True):
     """The pictures of a chart: a file as JSON, a PNG beside the answer, and notes that say why there is none."""
 
     file: Json | None = None

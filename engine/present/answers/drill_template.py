@@ -7,8 +7,9 @@ column or scenario, of the row and of the metric; later parts win.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from engine.model.stopping import watched
 from engine.present.answers.budget import Json
@@ -21,8 +22,7 @@ FILTERS_OF_A_COLUMN = ("scenario", "compared_with")
 PERIOD = ("period_start", "period_end")
 
 
-@dataclass(frozen=True)
-class DrillTemplate:
+class DrillTemplate(Struct, frozen=True, dict=True):
     """The drill parts of a report, as its answer says them."""
 
     report: ReportData
@@ -176,8 +176,7 @@ def most_common(names: Iterable[str], default: str = "") -> str:
     return max(counted, key=lambda name: counted[name]) if counted else default
 
 
-@dataclass(frozen=True, slots=True)
-class FillingShape:
+class FillingShape(Struct, frozen=True):
     """A template for places of the same dimensions: what all of them share, and where which of their members stands."""
 
     parts: Drill

@@ -4,9 +4,10 @@ Each row and column has everything that is known of it, so a file can be read wi
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Favourable, Style
@@ -74,8 +75,7 @@ def full_period_json(period: PeriodRange) -> Json:
     return {"start": period.start.code, "end": period.end.code, **dated, "label": period.label}
 
 
-@dataclass(frozen=True, slots=True)
-class VisiblePart:
+class VisiblePart(Struct, frozen=True):
     """The part of a report that an answer shows, and how much of each axis it leaves out."""
 
     report: ReportData
@@ -225,8 +225,7 @@ def freshness_json(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
 
 def known_json(known: Freshness) -> Json:
     """Return a freshness, without its empty optional fields."""
-    parts = {name: getattr(known, name) for name in (part.name for part in fields(known))}
-    parts |= {"undated_amount": known.undated_amount.as_json() if known.undated_amount else None}
+    parts = asdict(known) | {"undated_amount": known.undated_amount.as_json() if known.undated_amount else None}
     return {name: part for name, part in parts.items() if name not in SAID_WHERE_THERE or part is not None}
 
 

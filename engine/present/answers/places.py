@@ -1,8 +1,9 @@
 """Places: which combinations of members a cut answer keeps, and the note that says so."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from engine.model.calendar.periods import GRAINS
 from engine.model.exact import ZERO, Exact
@@ -15,8 +16,7 @@ FILTER = "Filter {dimension}, or rank them by order_by and top of run_metric."
 ASK_FEWER = "Ask for fewer periods to see them."
 
 
-@dataclass(frozen=True)
-class PlaceCut:
+class PlaceCut(Struct, frozen=True, dict=True):
     """The places of a report in the order in which an answer keeps them; the total always stays."""
 
     report: ReportData

@@ -11,8 +11,9 @@ The answer counts what it drops.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from engine.model.calendar.fiscal import plain_period
 from engine.model.catalogue import Favourable
@@ -159,8 +160,7 @@ def described(report: ReportData) -> Json:
 # Columns and rows. In a statement lines are rows, scenarios and members columns; of metrics members are rows.
 
 
-@dataclass(frozen=True, eq=False)
-class AnswerParts:
+class AnswerParts(Struct, frozen=True, eq=False, dict=True):
     """The columns and rows of an answer; what does not depend on the cut is made once for all attempts."""
 
     report: ReportData

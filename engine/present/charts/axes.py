@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor, log10
 from typing import Literal
+
+from msgspec import Struct
 
 from engine.present.charts.grid import Grid
 from engine.present.charts.periods import labels_of
@@ -28,8 +29,7 @@ MOST_TICKS = 6
 SAME = 1e-9  # relative difference below which figures are equal on an axis
 
 
-@dataclass(frozen=True, slots=True)
-class Ticks:
+class Ticks(Struct, frozen=True):
     """A domain with round ticks."""
 
     first: float

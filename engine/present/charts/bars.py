@@ -1,7 +1,8 @@
 """Bar charts: vertical or horizontal, grouped or stacked."""
 
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from engine.present.charts.axes import again, figure_axis, name_axis, point_tooltip, text_width, ticks_of, zero_line
 from engine.present.charts.grid import Grid, colours_of, course, grid_for, ranking, stacked

@@ -4,10 +4,10 @@ chart(spec, frame) returns plain data: the points, a Vega-Lite specification tha
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.errors import quoted
 from engine.model.requests import ChartSpec
@@ -28,8 +28,7 @@ LONGEST_TITLE, LONGEST_UNIT = 160, 40
 LEAST_TITLE = 300  # pixels of the narrowest title
 
 
-@dataclass(frozen=True, slots=True)
-class ChartKind:
+class ChartKind(Struct, frozen=True):
     """A kind of chart: its requirements of a spec, and its drawing function."""
 
     takes: ChartRequirements
@@ -59,16 +58,14 @@ CHARTS: Final[Mapping[str, ChartKind]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ChartColumn:
+class ChartColumn(Struct, frozen=True):
     """A column of a chart's rows."""
 
     name: str
     unit: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chart:
+class Chart(Struct, frozen=True, kw_only=True):
     """A chart as plain data; `rows` holds the points in their own unit."""
 
     chart_type: str

@@ -1,12 +1,12 @@
 """Columns of a chart: the part that each column of the table plays, as names or as figures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from math import isfinite
 from typing import Final
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.requests import ChartSpec
 from engine.present.charts.periods import grain_of
@@ -90,8 +90,7 @@ OPTIONS: Final[Mapping[str, object]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
+class Columns(Struct, frozen=True, kw_only=True):
     """The columns of a chart by part."""
 
     x: str

@@ -1,9 +1,10 @@
 """The grid of a chart: figures by x and series, their stacks, and summary sentences."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
 from engine.model.exact import Exact
@@ -36,8 +37,7 @@ KNOWN: Final[dict[str, ScenarioStyle]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """One line, colour or member: a figure for each x, None if there is none."""
 
     name: str
@@ -50,8 +50,7 @@ class Series:
         return [value for value in self.values if value is not None]
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """Series over one axis; `grain` is the grain of period codes, None if x holds names."""
 
     xs: tuple[str, ...]

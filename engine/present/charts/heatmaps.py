@@ -1,6 +1,6 @@
 """Cohort heatmaps: a row for each cohort, a column for each age, a figure in each cell."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine.present.charts.axes import again, exact_format, text_width, tooltip
 from engine.present.charts.grid import Grid, grid_for, in_words
@@ -66,8 +66,7 @@ def cohort_heatmap(sheet: ChartInput) -> Picture:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Shades:
+class Shades(Struct, frozen=True):
     """The colour scale of figures: pale to strong, or diverging around zero if some are negative."""
 
     domain: tuple[float, ...]

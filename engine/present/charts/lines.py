@@ -1,7 +1,9 @@
 """Line charts over time or categories, with or without a forecast."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.present.charts.axes import Ticks, again, apart, figure_axis, name_axis, point_tooltip, ticks_of
 from engine.present.charts.grid import Grid, Series, colours_of, course, forecast_course, grid_for, named
@@ -20,8 +22,7 @@ ROOM = 24  # pixels of a label above a point
 MANY = 40  # number of points above which dots are hidden
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True):
     """The end of a line."""
 
     name: str

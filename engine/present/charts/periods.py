@@ -5,7 +5,8 @@ TY2026-P01 and TY2026. All codes of one axis have one grain.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.model.calendar.labels import MONTHS
 from engine.model.calendar.periods import GRAINS, Grain
@@ -14,8 +15,7 @@ Label = str | list[str]
 FIRST_YEAR, LAST_YEAR, MOST_YEARS = 1950, 2100, 40
 
 
-@dataclass(frozen=True, slots=True)
-class AxisSteps:
+class AxisSteps(Struct, frozen=True):
     """How the periods of one grain stand along an axis."""
 
     label: Callable[[str], str]

@@ -1,11 +1,12 @@
 """Pictures: a chart's input, its units, and its light and dark themes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Any, Final, Literal
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.exact import Exact, decimal_places
 from engine.model.requests import ChartSpec, ScenarioStyle
@@ -22,8 +23,7 @@ TITLE_SIZE, SUBTITLE_SIZE = 16, 12
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Theme:
+class Theme(Struct, frozen=True, kw_only=True):
     """The colours of one background."""
 
     background: str
@@ -157,8 +157,7 @@ MORE_PLACES = 3  # beyond those that show three digits, where figures look alike
 HUNDRED = Exact(100)
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """The unit of figures: `name` as in the rows, `words` as in the picture."""
 
     name: str | None
@@ -228,8 +227,7 @@ Vega = dict[str, Any]  # a part of a Vega-Lite specification: JSON
 SIZES: Final = {"small": (360, 220), "medium": (640, 320), "large": (960, 460)}  # pixels of the plot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChartInput:
+class ChartInput(Struct, frozen=True, kw_only=True):
     """A table with its spec, and what all chart kinds read of them."""
 
     spec: ChartSpec
@@ -254,8 +252,7 @@ class ChartInput:
         return colour
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class Picture(Struct, frozen=True, kw_only=True):
     """The output of a chart kind: marks over points, and texts."""
 
     width: float

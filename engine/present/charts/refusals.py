@@ -1,10 +1,11 @@
 """Chart refusals: the field, the value sent, the columns that fit, and a working spec or line of code."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from typing import Literal
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.errors import ChartInvalid, closest, first_of, quoted
 from engine.model.requests import ChartSpec
@@ -15,8 +16,7 @@ SHOWN = 3  # values named in a sentence
 WORDS = {"String": "text", "Boolean": "true and false", "Date": "dates", "Datetime": "times", "Null": "only nulls"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChartRequirements:
+class ChartRequirements(Struct, frozen=True, kw_only=True):
     """The requirements of a chart kind for a spec."""
 
     numeric_x: bool = False

@@ -1,7 +1,8 @@
 """Scatter charts: two figures of each member, with labels on the outliers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.present.charts.axes import again, exact_format, figure_axis, text_width, ticks_of, tooltip
 from engine.present.charts.columns import figures_of, names_of
@@ -23,8 +24,7 @@ ABOVE: Vega = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
+class Dot(Struct, frozen=True):
     """A member with its two figures."""
 
     x: float
@@ -33,8 +33,7 @@ class Dot:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """A rectangle of the plot, in pixels."""
 
     left: float

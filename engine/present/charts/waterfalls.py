@@ -1,8 +1,9 @@
 """Waterfalls: changes that lead from a start to an end. They must add up."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from engine.model.errors import ChartInvalid
 from engine.model.exact import Exact
@@ -17,8 +18,7 @@ CHANGES: Final = ("change", "delta", "part", "increase", "decrease")
 NOISE = Exact(1, 10**9)  # of the largest figure; the tolerance for sums of doubles
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A bar: its bounds, and whether it is a total."""
 
     name: str

@@ -1,8 +1,9 @@
 """The "about" sheet of a file: the request, time, profile, freshness and notes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.notes import messages
@@ -17,8 +18,7 @@ from engine.report.transform import Fresh, Transform
 Row = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportStamp:
+class ExportStamp(Struct, frozen=True, kw_only=True):
     """When a file was written, and for whom."""
 
     at: datetime

@@ -4,12 +4,13 @@ A spreadsheet holds 15 significant digits. A figure with more digits is written 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from functools import cache
 from math import isinf
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from engine.model.catalogue import Style
 from engine.model.exact import POWERS_OF_TEN, SURE, Exact
@@ -35,8 +36,7 @@ class Role(Enum):
     REMARK = "remark"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class Look(Struct, frozen=True, eq=False):
     """How a cell looks. look_of makes each look once, so that looks are compared by identity."""
 
     number: str  # a number format
@@ -79,8 +79,7 @@ class Heading(NamedTuple):
     figures: bool = False  # whether the columns hold figures
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class Sheet(Struct, frozen=True, kw_only=True):
     """Rows of cells under their headings. The headings and the first columns are frozen."""
 
     name: str

@@ -5,8 +5,9 @@ again, INPUTS of `engine/report/transform.py` how a script is given it. A test h
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from engine.model.stopping import Stop
 from engine.present.answers.budget import UncutAnswer
@@ -24,8 +25,7 @@ from engine.report.snapshots import Kept
 from engine.report.transform import Transform
 
 
-@dataclass(frozen=True, slots=True)
-class ResultKind:
+class ResultKind(Struct, frozen=True):
     """How one kind of result is presented: its whole answer, what it was asked for, and its sheet."""
 
     answer: Callable[[Any, Stop], UncutAnswer]

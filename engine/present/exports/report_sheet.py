@@ -4,9 +4,10 @@ Cells hold unscaled figures. Number formats apply scale and decimals, so a progr
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, groupby
 from operator import itemgetter
+
+from msgspec import Struct
 
 from engine.model.catalogue import Style
 from engine.model.exact import Exact
@@ -120,12 +121,11 @@ def head_cells(report: Report, down: LayoutRow) -> Iterator[SheetCell]:
         yield SheetCell(member.label if member else None, look)
 
 
-@dataclass(frozen=True, slots=True)
-class Looks:
+class Looks(Struct, frozen=True):
     """The looks of a report's figures, each made once."""
 
     report: ReportData
-    known: dict[tuple[int, int, Style], Look] = field(default_factory=dict)
+    known: dict[tuple[int, int, Style], Look] = {}
 
     def of(self, line: int, column: int, style: Style) -> Look:
         """Return the look of a line's figures in a column, in a row of members of some style."""

@@ -8,10 +8,11 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+
+from msgspec import Struct
 
 from server.base.settings import Settings, variable_of
 
@@ -30,8 +31,7 @@ class StartFailure(Exception):
     """An embedded server cannot be started on this machine; the message says what to do instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresBinaries:
+class PostgresBinaries(Struct, frozen=True):
     """The programs of one PostgreSQL."""
 
     folder: Path

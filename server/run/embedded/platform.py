@@ -9,11 +9,12 @@ with platform(settings) as platform_:
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from server.base.interfaces import LoadHistory, Snapshots, StoreDown
 from server.base.settings import BadSetting, Settings, variable_of
@@ -35,8 +36,7 @@ AGAIN = 0.1
 log = logging.getLogger("tieout")
 
 
-@dataclass(frozen=True, slots=True)
-class ResultStores:
+class ResultStores(Struct, frozen=True):
     """Where results are kept: this process's memory, or the cache store, with a short timeout and with a long one."""
 
     snapshots: Snapshots

@@ -3,11 +3,12 @@
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGINT, SIGTERM, Signals
 from subprocess import PIPE
 from typing import ClassVar
+
+from msgspec import Struct
 
 from server.run.embedded import launch
 from server.run.embedded.binaries import PostgresBinaries, StartFailure, is_answering, socket_folder
@@ -39,8 +40,7 @@ IO_METHOD_SINCE = 18
 FAULT = re.compile(r"(?:error|FATAL|PANIC):\s+(.+)")
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedPostgres:
+class EmbeddedPostgres(Struct, frozen=True):
     """A PostgreSQL with data, log and socket in a folder; its programs are found when it starts."""
 
     find: Callable[[], PostgresBinaries]
@@ -116,8 +116,7 @@ VALKEY_CONFIGURATION = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedValkey:
+class EmbeddedValkey(Struct, frozen=True):
     """A Valkey with log and socket in a folder; its program is found when it starts."""
 
     find: Callable[[], Path]

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Lock, Thread
 from typing import Any
 
+from msgspec import Struct
+
 from server.run.stdio.exchange import Exchange, Headers, Reply, ServerGone
 from server.wire.message import INVALID_REQUEST, MOST_BYTES, PARSE_ERROR
 
@@ -31,8 +33,7 @@ class ServerFailed(Exception):
     """No server answers, and none can be started; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostMessage:
+class HostMessage(Struct, frozen=True):
     """A message as far as the bridge reads it."""
 
     body: bytes

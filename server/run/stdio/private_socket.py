@@ -16,11 +16,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGTERM
 from threading import Event, Thread
 from typing import IO
+
+from msgspec import Struct
 
 from server.base.locks import FileLock
 from server.base.settings import BadSetting, Settings
@@ -35,8 +36,7 @@ LOOKS = 0.5  # seconds between two looks whether a bridge is left
 HANDED = "--for-bridges"
 
 
-@dataclass(frozen=True, slots=True)
-class PrivateSocket:
+class PrivateSocket(Struct, frozen=True):
     """A listening private socket, and the lock of its server."""
 
     lock: IO[str]

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from enum import Enum
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -18,6 +17,8 @@ from signal import Signals
 from tempfile import TemporaryDirectory, gettempdir
 from threading import Thread
 from time import monotonic, time
+
+from msgspec import Struct
 
 from engine.instance.documents import InstanceFaults, read_document
 from engine.instance.profiles import FILE as PROFILES
@@ -33,8 +34,7 @@ BESIDE = ("orientation.md",)
 TRIES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceCopy:
+class InstanceCopy(Struct, frozen=True):
     """An instance and a copy of its files."""
 
     instance: Instance
@@ -101,8 +101,7 @@ def is_abandoned(folder: Path) -> bool:
 # Messages between the parent and a worker, over a pipe.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerBrief:
+class WorkerBrief(Struct, frozen=True, kw_only=True):
     """The first message to a worker: its settings and paths."""
 
     settings: Settings
@@ -111,8 +110,7 @@ class WorkerBrief:
     opening: Path | None = None  # while it is there, the one user sees everything without profiles.yaml
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(Struct, frozen=True):
     """Accept no more connections, finish the calls in flight, and end.
 
     Patiently: also answer requests on open connections, and ask their clients to reconnect.
@@ -121,41 +119,35 @@ class Leave:
     patiently: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Struct, frozen=True):
     """The worker accepts connections."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallOverrun:
+class CallOverrun(Struct, frozen=True):
     """A call runs far beyond its deadline; only the end of the worker stops it."""
 
     tool: str
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryShort:
+class MemoryShort(Struct, frozen=True):
     """The worker holds so much memory that a report does not fit into it, which fits into a new one."""
 
     held: int  # bytes
 
 
-@dataclass(frozen=True, slots=True)
-class LocalCounting:
+class LocalCounting(Struct, frozen=True):
     """Whether the worker counts calls by itself, against its share of the limits, because the cache store is down."""
 
     alone: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SigningKeysUnavailable:
+class SigningKeysUnavailable(Struct, frozen=True):
     """Why the worker cannot read the keys of the identity provider; None when it can again."""
 
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptsUnavailable:
+class ScriptsUnavailable(Struct, frozen=True):
     """The worker runs no scripts, because its jail does not hold."""
 
     reason: str
@@ -169,8 +161,7 @@ class WorkerPhase(Enum):
     LEAVING = "leaving"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerExit:
+class WorkerExit(Struct, frozen=True):
     """The process of a worker is gone."""
 
     status: int

@@ -13,12 +13,13 @@ import signal
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
 
 from server.base.backoff import Backoff
 from server.base.memory_ceiling import anonymous_bytes
@@ -51,8 +52,7 @@ Heard = signal.Signals | tuple[WorkerProcess, WorkerMessage]
 log = logging.getLogger("tieout.workers")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SupervisorHooks:
+class SupervisorHooks(Struct, frozen=True, kw_only=True):
     """Functions of the parent that the supervisor calls."""
 
     brief: WorkerBrief

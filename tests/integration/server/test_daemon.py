@@ -4,7 +4,6 @@ import logging
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from engine.facts.manifest import current_version
 from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.json import encode
+from msgspec.structs import replace
 
 from engine.model.errors import Refusal
 from engine.model.feeds import LoadStatus
@@ -14,7 +16,6 @@ from server.stores.memory import REFERENCE
 from server.tools.charts import eval_chart_transform
 from server.tools.files import export_dataset
 from server.tools.toolbox import REQUESTS
-from server.wire.answers import as_json
 from server.wire.arguments import read_request
 from tests.laws.scoped.calls import LARGE, BudgetedCall
 from tests.laws.scoped.writing import ScopedTools
@@ -49,12 +50,12 @@ def told(name: str, arguments: Mapping[str, Any], caller: Caller, *, charts: boo
     try:
         answer = tool.answer(caller, read_request(tool.shape, arguments))
     except Refusal as refusal:
-        return as_json(refusal.as_data()).decode()
+        return encode(refusal.as_data()).decode()
     kept = answer.result.get("data_ref")
     document = exported(kept, caller) if kept else None
     chart = charted(kept, caller, draws=name != "run_metric_data") if charts and kept and name in CHARTED else None
     block = answer.render_block() if tool.widget else None
-    text = as_json({"shown": [answer.result, block, answer.details, document, chart]}).decode()
+    text = encode({"shown": [answer.result, block, answer.details, document, chart]}).decode()
     return REFERENCE.sub("ds_", text)  # no two calls share one
 
 

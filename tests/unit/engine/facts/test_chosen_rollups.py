@@ -1,11 +1,11 @@
 """Rollups that the store chooses from the rows: which, of which partitions, and what a declaration says instead."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.facts import rollups, writer
 from engine.facts.manifest import pin_current

@@ -5,12 +5,12 @@
 
 import json
 import shutil
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from engine.facts.arrow import ArrowFacts
 from engine.facts.files import MappedFiles

@@ -6,12 +6,12 @@ The questions are asked of every implementation in STORES.
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from engine.facts.manifest import pin_current
 from engine.model.calendar.periods import Span

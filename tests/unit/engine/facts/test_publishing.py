@@ -1,11 +1,11 @@
 """Publishing: what a load replaces, and that the same rows are the same files whoever brings them in whatever order."""
 
 import random
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.facts import files
 from engine.facts import landing as landing_module

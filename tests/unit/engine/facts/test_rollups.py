@@ -5,7 +5,6 @@ What was read is told by taking files away: a question that needs one that is go
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from engine.door import open_books
 from engine.facts.arrow import ArrowFacts

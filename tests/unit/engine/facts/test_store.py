@@ -7,7 +7,6 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from engine.facts import arrow
 from engine.facts.arrow import ArrowFacts

@@ -1,10 +1,11 @@
 """The block that the financial table renders: the answer uncut with its texts, and goldens of it for the view."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from engine.door import Door, open_books
 from engine.model.evaluation import FigureCube

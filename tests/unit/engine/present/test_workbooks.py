@@ -1,11 +1,11 @@
 """Workbooks: sheets that hold what was seen, figure for figure, and no text that a spreadsheet takes for a formula."""
 
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import fastexcel
 import pytest
+from msgspec.structs import replace
 from xlsxwriter.utility import xl_col_to_name
 
 from engine.door import Door

@@ -1,6 +1,5 @@
 """Snapshots: what is kept is what is opened, figure for figure, and bytes that are none are refused."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.door import Door, open_books
 from engine.model.errors import BadArguments, ExpiredReference, Refusal
@@ -144,7 +144,8 @@ def test_a_snapshot_names_no_line_of_the_instance_files(european_books: Door) ->
     report = european_books.statement("full_pnl", scenarios={"A": "actual"}, period="2026-01")
     header, _ = read(keep(report))
     assert header["permission"]["cells"]
-    assert "location" not in str(header["permission"])
+    assert header["permission"]["nodes"]
+    assert ".yaml" not in str(header)
 
 
 def test_a_script_is_given_a_report_without_its_lines_places_and_exact_figures(demo_books: Door) -> None:

@@ -2,13 +2,14 @@
 
 import json
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from itertools import combinations
 from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from engine.door import Door, open_books
 from engine.model.errors import ExpiredReference, UnknownName
@@ -20,7 +21,7 @@ from engine.report.explanation import Explanation
 from engine.report.inspection import Inspection
 from engine.report.permission import joined
 from engine.report.report import Report
-from engine.report.snapshots import KINDS, given, keep, opened, permission_from, permission_json, still_allows
+from engine.report.snapshots import KINDS, given, keep, opened, permission_from, still_allows
 from engine.report.transform import INPUTS, Given, ScriptOutput, Transform, transformed
 from tests.support.workbooks import cells, go_on, grid
 
@@ -107,7 +108,7 @@ def test_a_transform_opens_for_whom_every_input_opens(doors: dict[str | None, Do
     told = set()
     for first, second in combinations(inputs, 2):
         permission = joined([first.permission, second.permission])
-        again = permission_from(json.loads(json.dumps(permission_json(permission))))
+        again = permission_from(json.loads(json.dumps(to_builtins(permission))))
         assert again == permission
         for door in doors.values():
             each = still_allows(first.permission, door.reader) and still_allows(second.permission, door.reader)

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
@@ -14,6 +13,7 @@ from time import sleep
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from engine.door import Door
 from engine.model.errors import BadArguments, ExpiredReference, QuotaExceeded, Unavailable

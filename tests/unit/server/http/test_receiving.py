@@ -10,6 +10,7 @@ from threading import Thread
 
 import httpx2
 import pytest
+from msgspec import structs
 from starlette.applications import Starlette
 
 from engine.model.errors import UploadIncomplete
@@ -45,7 +46,7 @@ class ReceivingServer:
     def begun(self) -> UploadReservation:
         """Begin an upload, whose link is of this server."""
         reserved = self.uploads.begin(ASKED)
-        return replace(reserved, url=reserved.url.replace(":8768/", f":{self.port}/"))
+        return structs.replace(reserved, url=reserved.url.replace(":8768/", f":{self.port}/"))
 
     def names(self) -> list[str]:
         """Return the names of the files that there are."""
@@ -55,7 +56,7 @@ class ReceivingServer:
 @pytest.fixture
 def receiving(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ReceivingServer]:
     """A server that receives files at a pace of 100 bytes a second, after two seconds."""
-    archive = archive_in(tmp_path, replace(TERMS, **getattr(request, "param", {})))
+    archive = archive_in(tmp_path, structs.replace(TERMS, **getattr(request, "param", {})))
     settings = Settings(port=free_port())
     app = Starlette(routes=UploadRoutes(archive, MinimumRate(bytes_a_second=100, at_first=2.0)).routes())
     server = HttpServer(app, settings)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from engine.door import open_books
 from engine.facts.manifest import current_version
@@ -219,7 +220,7 @@ def test_an_attempt_that_was_killed_is_settled_by_what_was_published(tmp_path: P
     forgetful = MemoryLoads()  # as the database is where the loader was killed after it published, and before that
     for load_id in ("killed-before", done.load_id):
         forgetful.begin(
-            LoadAttempt(**{**fields(done), "load_id": load_id, "status": LoadStatus.RUNNING, "rows_landed": None})
+            LoadAttempt(**{**asdict(done), "load_id": load_id, "status": LoadStatus.RUNNING, "rows_landed": None})
         )
     shutil.rmtree(instance / "data")
     with pytest.raises(BindingFailed):
@@ -228,11 +229,6 @@ def test_an_attempt_that_was_killed_is_settled_by_what_was_published(tmp_path: P
     assert (published.status, published.rows_landed, published.rows_read) == (LoadStatus.SUCCESS, 2, 2)
     assert (killed.status, killed.rows_landed) == (LoadStatus.FAILED_INTERRUPTED, 0)
     assert "nothing changed" in str(killed.message)
-
-
-def fields(attempt: LoadAttempt) -> dict[str, Any]:
-    """Return the fields of an attempt."""
-    return {name: getattr(attempt, name) for name in attempt.__dataclass_fields__}
 
 
 def test_a_file_that_is_being_written_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

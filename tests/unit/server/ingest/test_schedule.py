@@ -1,7 +1,7 @@
 """Schedules: slots through daylight saving, one load for all that was missed, and failures tried again."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
 from engine.model.calendar.periods import PeriodRange

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from threading import Thread
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import duckdb
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from engine.books.books import Shelf
 from engine.door import EVERYONE, Door

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from sqlglot import exp
 
 from engine.model.calendar.periods import Span

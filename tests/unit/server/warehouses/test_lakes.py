@@ -5,13 +5,13 @@
 
 import sys
 from contextlib import closing
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 import sqlglot
+from msgspec.structs import replace
 from sqlglot import exp
 
 from engine.model.calendar.periods import Span
