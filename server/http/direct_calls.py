@@ -23,8 +23,8 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, SERVER_INFO_META_KEY
 from mcp_types.methods import validate_client_request
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from msgspec.json import encode
 from pydantic import ValidationError
-from pydantic_core import to_json
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.model.errors import Refusal
@@ -112,7 +112,7 @@ class DirectCalls:
             is_error=call.outcome.is_error,
             is_typed=is_modern,
         )
-        body = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(request_id), found)
+        body = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), found)
         headers = [(b"content-type", JSON_TYPE.encode()), (b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})

@@ -1,12 +1,12 @@
 """The token budget of an answer: how long one is, the longest that fits, lists cut to fit, and parts of all answers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil
 from typing import Any
 
-from pydantic_core import to_json
+from msgspec import Struct
+from msgspec.json import encode
 
 from engine.model.calendar.fiscal import plain_period
 from engine.model.calendar.periods import Grain, PeriodRange
@@ -26,7 +26,7 @@ TOKENS_PER_VALUE = 0.9  # least tokens of a value in an array, with its comma
 
 def tokens(result: Json) -> int:
     """Return the estimated number of tokens of a result as JSON text."""
-    return tokens_of(to_json(result))
+    return tokens_of(encode(result))
 
 
 def tokens_of(text: bytes) -> int:
@@ -43,8 +43,7 @@ Build = Callable[[LeftOut], Json]
 FEW = 4  # entries of an axis that is tried in between before it is used up
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """An answer without some entries, and its tokens."""
 
     entries: int
@@ -155,8 +154,7 @@ def split(left: int, sizes: Sequence[int]) -> list[int]:
 # Parts that answers share.
 
 
-@dataclass(frozen=True, slots=True)
-class DataRef:
+class DataRef(Struct, frozen=True):
     """The reference to a stored result, or a note on why it is not stored."""
 
     reference: str | None = None
@@ -174,8 +172,7 @@ class DataRef:
 NOT_KEPT = DataRef()
 
 
-@dataclass(frozen=True, slots=True)
-class UncutAnswer:
+class UncutAnswer(Struct, frozen=True):
     """An answer of any length: the result object without its rows, and the rows as an iterator."""
 
     result: Json

@@ -5,7 +5,7 @@ The module stands alone because each file format has its own; the other is workb
 
 from pathlib import Path
 
-from pydantic_core import to_json
+from msgspec.json import encode
 
 from engine.model.stopping import Stop
 from engine.present.exports.about import ExportStamp
@@ -29,8 +29,8 @@ def write_document(kept: Kept, stamp: ExportStamp, path: Path, stop: Stop) -> No
     }
     facts = {key: part for key, part in whole.result.items() if key not in ("rows", *OF_THE_CALL)}
     with path.open("wb") as file:
-        file.write(to_json({**head, **facts}, inf_nan_mode="null").removesuffix(b"}") + b',\n"rows":[')
+        file.write(encode({**head, **facts}).removesuffix(b"}") + b',\n"rows":[')
         for at, row in enumerate(whole.rows):
             stop()
-            file.write((b",\n" if at else b"\n") + to_json(row, inf_nan_mode="null"))
+            file.write((b",\n" if at else b"\n") + encode(row))
         file.write(b"\n]}\n")
