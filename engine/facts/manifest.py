@@ -1,7 +1,6 @@
 """The manifest: which files hold which facts at one version, and which rollups stand beside them."""
 
 import fcntl
-import json
 import os
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +11,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
+from msgspec.json import decode, encode
+from msgspec.structs import asdict, force_setattr
 
 from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
@@ -68,7 +69,6 @@ class Rollup(Struct, frozen=True, kw_only=True):
 class Partition(Struct, frozen=True, kw_only=True, dict=True):
     """One scenario and calendar month of one load: its identity, its file, and statistics for pruning."""
 
-    id: str  # equal rows of one scenario and month have equal ids, in any store
     scenario: str
     bucket: str  # YYYY-MM, or undated
     file: str  # of the rows, relative to the root of the store; empty if they are in an engine only
@@ -83,24 +83,17 @@ class Partition(Struct, frozen=True, kw_only=True, dict=True):
     number: int | None = None  # of the part that holds the rows in an engine; no two partitions have the same
     blanks: tuple[str, ...] = ()  # measures that some row has no amount of
     token: str | None = None  # of rows in an attached table: tells whether they are still those surveyed
+    id: str = ""  # equal rows of one scenario and month have equal ids, in any store
+
+    def __post_init__(self) -> None:
+        if not self.id:  # release 0.3.0 stored none; the name of the file serves as it does of new partitions
+            force_setattr(self, "id", self.file)
 
     @cached_property
     def dates(self) -> tuple[date, ...]:
         """The days that have rows, ascending."""
         year, _, month = self.bucket.partition("-")
         return tuple(date(int(year), int(month), day) for day in self.days)
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> "Partition":
-        """Return a stored partition. Release 0.3.0 stored no columns and no id; the file name serves as id."""
-        rollups = tuple(
-            Rollup(**{**rollup, "dimensions": tuple(rollup["dimensions"])}) for rollup in data.get("rollups", ())
-        )
-        days, columns = tuple(data["days"]), tuple(data.get("columns", ()))
-        unassigned = None if data.get("unassigned") is None else tuple(data["unassigned"])
-        blanks = tuple(data.get("blanks", ()))
-        known = {"days": days, "columns": columns, "rollups": rollups, "unassigned": unassigned, "blanks": blanks}
-        return cls(**{"id": data["file"], **data, **known})
 
 
 class StoredTable(Struct, frozen=True, kw_only=True):
@@ -121,11 +114,11 @@ class Codes(Struct, frozen=True, kw_only=True):
 class Manifest(Struct, frozen=True, kw_only=True):
     """One version of the books."""
 
-    version: int = 0
-    facts: Mapping[str, tuple[Partition, ...]] = {}  # by domain
-    tables: Mapping[str, StoredTable] = {}  # by live table
-    codes: Mapping[str, Codes] = {}  # by leaf dimension
-    loads: Mapping[str, Load] = {}
+    version: int
+    facts: Mapping[str, tuple[Partition, ...]]  # by domain
+    tables: Mapping[str, StoredTable]  # by live table
+    codes: Mapping[str, Codes]  # by leaf dimension
+    loads: Mapping[str, Load]
     fingerprints: Mapping[str, tuple[str, ...]] = {}  # of the extracts that each feed appended
     chosen: Mapping[str, tuple[tuple[str, ...], ...]] = {}  # rollups of domains that name none
 
@@ -138,37 +131,25 @@ class Manifest(Struct, frozen=True, kw_only=True):
         yield from (table.file for table in self.tables.values())
         yield from (codes.file for codes in self.codes.values())
 
-    def as_json(self) -> str:
+    def as_json(self) -> bytes:
         """Return the stored form of the manifest."""
-        parts = to_builtins(self, builtin_types=(datetime,))
-        return json.dumps({"format": FORMAT, **parts}, default=datetime.isoformat, separators=(",", ":"))
+        return encode({"format": FORMAT, **asdict(self)})
 
     @classmethod
-    def from_json(cls, text: str) -> "Manifest":
-        """Return a stored manifest.
-
-        NewerFormat if a newer release wrote it in a format of its own; ValueError, KeyError or TypeError if it is none.
-        """
-        data: dict[str, Any] = json.loads(text)
-        if not isinstance(data, dict):
-            raise TypeError("a manifest is a JSON object")
-        if (stored := data.get("format", 0)) > FORMAT:
+    def from_json(cls, text: bytes) -> "Manifest":
+        """Return a stored manifest. NewerFormat if a newer release wrote it in a format of its own; else ValueError."""
+        if (stored := decode(text, type=ManifestFormat).format) > FORMAT:
             raise NewerFormat(
                 f"The books are stored in format {stored} and this release reads formats up to {FORMAT}; install the "
                 "release that wrote them, or restore a backup that this release made."
             )
-        return cls(
-            version=data["version"],
-            facts={domain: tuple(map(Partition.from_data, partitions)) for domain, partitions in data["facts"].items()},
-            tables={name: StoredTable(**table) for name, table in data["tables"].items()},
-            codes={name: Codes(**codes) for name, codes in data["codes"].items()},
-            loads={
-                key: Load(**{**load, "loaded_at": datetime.fromisoformat(load["loaded_at"])})
-                for key, load in data["loads"].items()
-            },
-            fingerprints={key: tuple(known) for key, known in data.get("fingerprints", {}).items()},
-            chosen={key: tuple(map(tuple, rollups)) for key, rollups in data.get("chosen", {}).items()},
-        )
+        return decode(text, type=cls)
+
+
+class ManifestFormat(Struct, frozen=True):
+    """The format of a stored manifest; release 0.3.0 stored none."""
+
+    format: int = 0
 
 
 class Pin:
@@ -218,9 +199,9 @@ def pin_current(root: Path) -> Pin:
         if os.fstat(descriptor).st_nlink == 0:
             os.close(descriptor)
             continue
-        with os.fdopen(os.dup(descriptor), encoding="utf-8") as file:
+        with os.fdopen(os.dup(descriptor), "rb") as file:
             return Pin(Manifest.from_json(file.read()), descriptor)
-    return Pin(Manifest(), None)
+    return Pin(Manifest(version=0, facts={}, tables={}, codes={}, loads={}), None)
 
 
 def locked(descriptor: int) -> bool:
@@ -245,7 +226,7 @@ def sweep(root: Path, lease: float = 0) -> list[Manifest]:
     paths = sorted((root / "manifests").glob("*.json"))
     left: list[Manifest] = []
     for path, later in zip_longest(paths, paths[1:]):
-        with path.open(encoding="utf-8") as file:
+        with path.open("rb") as file:
             is_leased = lease and later is not None and later.stat().st_mtime > ended
             if path != current and not is_leased and locked(file.fileno()):
                 path.unlink()

@@ -241,7 +241,7 @@ def unnamed_parts(root: Path, store: PartStore, domains: Iterable[str]) -> dict[
 
     Another store may name them. Raises Unavailable if the engine fails.
     """
-    manifests = (Manifest.from_json(path.read_text(encoding="utf-8")) for path in (root / "manifests").glob("*.json"))
+    manifests = (Manifest.from_json(path.read_bytes()) for path in (root / "manifests").glob("*.json"))
     named = {number for manifest in manifests for number in numbers_of(manifest.facts)}
     for hold in (root / HOLDS).glob("*.json"):
         named.update(json.loads(hold.read_text(encoding="utf-8"))["numbers"])

@@ -259,7 +259,7 @@ class Stage:
         manifest = replace(manifest, version=self._base.version + 1)
         path = manifest_file(self._root, manifest.version)
         path.parent.mkdir(exist_ok=True)
-        write_durably(path, manifest.as_json().encode())
+        write_durably(path, manifest.as_json())
         new = set(manifest.files()).difference(self._base.files())
         for folder in {path.parent, *((self._root / file).parent for file in new)}:
             sync_folder(folder)

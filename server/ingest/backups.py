@@ -3,16 +3,15 @@
 The names of the files say which slots of the schedule have their backup. Only a whole backup gets its name.
 """
 
-import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
+from msgspec.json import decode, encode
 from msgspec.structs import replace
 
 from engine.model.feeds import Schedule
@@ -69,18 +68,14 @@ class BackupRecord(Struct, frozen=True, kw_only=True):
     def read(cls, state: Path) -> "BackupRecord":
         """Return the record of a state folder; an empty one if there is none."""
         try:
-            known: dict[str, Any] = json.loads((state / RECORD).read_text(encoding="utf-8"))
-            at = known["succeeded_at"]
-            return cls(**known | {"succeeded_at": None if at is None else datetime.fromisoformat(at)})
-        except (OSError, ValueError, KeyError, TypeError):
+            return decode((state / RECORD).read_bytes(), type=cls)
+        except (OSError, ValueError):
             return cls()
 
     def write(self, state: Path) -> None:
         """Replace the record of a state folder. Raises OSError."""
-        at = None if self.succeeded_at is None else self.succeeded_at.isoformat()
         staged = state / f"{RECORD}.part"
-        text = json.dumps({"succeeded_at": at, "failures": self.failures, "fault": self.fault})
-        staged.write_text(text, encoding="utf-8")
+        staged.write_bytes(encode(self))
         staged.replace(state / RECORD)
 
 

@@ -120,7 +120,7 @@ class StoredBooks:
             books = Shelf(self._catalogue, self._root).current()
         except Unavailable as fault:
             raise StoreDown(f"the books in {self._root} cannot be opened: {fault}") from fault
-        except (OSError, ValueError, KeyError, TypeError) as fault:
+        except (OSError, ValueError) as fault:
             raise StoreDown(
                 f"the current version of the books in {self._root} cannot be opened ({type(fault).__name__}); "
                 "restore the folder from a backup, or load its feeds again into an empty one"

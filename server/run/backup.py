@@ -1,7 +1,6 @@
 """Backups: the platform database and the fact store in one tar file, and their restore."""
 
 import io
-import json
 import os
 import shutil
 import tarfile
@@ -14,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, convert, json
 
 from engine.facts.manifest import CURRENT, manifest_file, pin_current
 from engine.facts.parts import differences, hold_parts
@@ -75,16 +74,15 @@ class BundleManifest(Struct, frozen=True, kw_only=True):
 
     def as_json(self) -> bytes:
         """Return the manifest as JSON."""
-        return json.dumps(to_builtins(self, builtin_types=(datetime,)), default=datetime.isoformat, indent=1).encode()
+        return json.format(json.encode(self), indent=1)
 
     @classmethod
     def from_json(cls, text: bytes) -> "BundleManifest":
-        """Parse a manifest. Raises BundleFault if this version does not know its format."""
-        read: dict[str, Any] = json.loads(text)
+        """Parse a manifest. Raises BundleFault if this version does not know its format, ValueError if it is none."""
+        read: dict[str, Any] = json.decode(text, type=dict)
         if read.get("format") != FORMAT:
             raise BundleFault(f"the backup was made by Tieout {read.get('app_version')}; restore it with that version")
-        parts = {name: BundleEntry(**part) for name, part in read["parts"].items()}
-        return cls(**{**read, "made_at": datetime.fromisoformat(read["made_at"]), "parts": parts})
+        return convert(read, cls)
 
 
 class DigestReader(io.RawIOBase):
@@ -189,7 +187,7 @@ def extract(path: Path, folder: Path) -> BundleManifest:
             for entry in tar:
                 found[entry.name] = extract_part(tar, entry, folder)
         contents = BundleManifest.from_json((folder / MANIFEST).read_bytes())
-    except (tarfile.TarError, FileNotFoundError, ValueError, KeyError, TypeError) as fault:
+    except (tarfile.TarError, FileNotFoundError, ValueError) as fault:
         raise BundleFault(f"{path} is not a whole backup ({fault}); use another one") from fault
     found.pop(MANIFEST)
     wrong = sorted(name for name in found.keys() | contents.parts.keys() if found.get(name) != contents.parts.get(name))

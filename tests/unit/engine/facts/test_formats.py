@@ -78,7 +78,7 @@ def test_a_load_onto_a_store_of_release_0_3_0_keeps_its_partitions(store: Path, 
     with stage(store) as staged:
         staged.facts(BY_ACCOUNT, landing_of(tmp_path / "landing", more), load_of("more", 3))
         staged.publish()
-    text = manifest_file(store, 3).read_text(encoding="utf-8")
+    text = manifest_file(store, 3).read_bytes()
     assert json.loads(text)["format"] == FORMAT
     *kept, new = Manifest.from_json(text).facts["gl"]
     assert kept == list(before.facts["gl"])
