@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from msgspec.structs import replace
 
 from engine.door import Door, ReportArguments, open_books
 from engine.model.requests import ChartSpec
