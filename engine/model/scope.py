@@ -157,7 +157,7 @@ class Conjunction(Struct, frozen=True, dict=True):
         return all(codes.contains(other.codes.get(dimension, ALL_CODES)) for dimension, codes in self.by_dimension)
 
 
-class Cell(Struct, frozen=True):
+class Cell(Struct, frozen=True, cache_hash=True):
     """A set of leaves: the union of its conjunctions. `&` intersects, `|` unites, `contains` compares."""
 
     parts: tuple[Conjunction, ...]

@@ -32,20 +32,12 @@ def kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
     return found
 
 
-class DomainRead(Struct, frozen=True, dict=True):
+class DomainRead(Struct, frozen=True, cache_hash=True):
     """What a column reads of one domain: term spans, restricted to the scope shared with `shared` scenarios."""
 
     domain: str
     term_spans: tuple[TermSpan, ...]
     shared: frozenset[str] = frozenset()
-
-    def __hash__(self) -> int:
-        """Hash the fields once: plans use domain reads as keys."""
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.domain, self.term_spans, self.shared))
 
     @property
     def boundaries(self) -> list[date]:
