@@ -6,7 +6,6 @@ A number is random and names one put, so what an engine finishes after its loade
 another store put, as those of a backup that was restored beside its origin, are in no journal here and never dropped.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 from secrets import randbits, token_hex
 
 import polars as pl
+from msgspec.json import decode, encode
 from msgspec.structs import replace
 
 from engine.facts.expressions import code_type
@@ -178,8 +178,7 @@ def journals_in(root: Path) -> list[Path]:
 
 def read_journal(path: Path) -> dict[str, dict[int, str]]:
     """Return the parts of a journal: by domain, their numbers and the ids of their partitions."""
-    journal = json.loads(path.read_text(encoding="utf-8"))
-    return {domain: {int(number): known for number, known in parts.items()} for domain, parts in journal.items()}
+    return decode(path.read_bytes(), type=dict[str, dict[int, str]])
 
 
 def write_journal(path: Path, journal: Mapping[str, Mapping[int, str]]) -> None:
@@ -194,7 +193,7 @@ def write_whole(path: Path, content: Mapping[str, object]) -> None:
     """Write a JSON file durably; it gets its name when it is whole."""
     path.parent.mkdir(exist_ok=True)
     aside = path.with_suffix(".new")
-    write_durably(aside, json.dumps(content).encode())
+    write_durably(aside, encode(content))
     aside.rename(path)
     sync_folder(path.parent)
 
@@ -215,7 +214,7 @@ def sweep_parts(root: Path, store: PartStore, versions: Iterable[Manifest]) -> N
     named: set[int] = set()
     waiting: set[tuple[str, str]] = set()
     for hold in (root / HOLDS).glob("*.json"):
-        held = json.loads(hold.read_text(encoding="utf-8"))
+        held = decode(hold.read_bytes())
         if any(Path(path).exists() for path in held["paths"]):
             named.update(held["numbers"])
         else:
@@ -244,7 +243,7 @@ def unnamed_parts(root: Path, store: PartStore, domains: Iterable[str]) -> dict[
     manifests = (Manifest.from_json(path.read_bytes()) for path in (root / "manifests").glob("*.json"))
     named = {number for manifest in manifests for number in numbers_of(manifest.facts)}
     for hold in (root / HOLDS).glob("*.json"):
-        named.update(json.loads(hold.read_text(encoding="utf-8"))["numbers"])
+        named.update(decode(hold.read_bytes())["numbers"])
     for path in journals_in(root):
         named.update(number for parts in read_journal(path).values() for number in parts)
     found = {domain: store.numbers(domain) - named for domain in domains}

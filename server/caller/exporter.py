@@ -5,14 +5,12 @@ A process starts with its first file. It ends when it is idle, when its job is s
 Its environment is empty. It reads and writes only in the folder of its job.
 """
 
-import json
 import os
 import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
 from select import select
@@ -22,7 +20,8 @@ from traceback import format_exc
 from typing import Any
 
 import pyarrow as pa
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct
+from msgspec.json import decode, encode
 
 from engine.model.errors import BadArguments, ExpiredReference, Refusal
 from engine.model.notes import Note
@@ -62,14 +61,17 @@ class ExportJob(Struct, frozen=True, kw_only=True):
 
     def order(self) -> bytes:
         """Return the job as one line of JSON for the process."""
-        told = {
-            "form": self.form,
-            "made_at": self.made.at.isoformat(),
-            "made_for": self.made.subject,
-            "newer": to_builtins(self.snapshot.newer),
-            "target": str(self.target.absolute()),
-        }
-        return json.dumps(told).encode() + b"\n"
+        target = str(self.target.absolute())
+        return encode(ExportOrder(form=self.form, made=self.made, newer=self.snapshot.newer, target=target)) + b"\n"
+
+
+class ExportOrder(Struct, frozen=True, kw_only=True):
+    """A job as its process receives it. The snapshot is in the folder of the target."""
+
+    form: str
+    made: ExportStamp
+    newer: tuple[Note, ...]
+    target: str
 
 
 class Exporter:
@@ -171,7 +173,7 @@ def asked(link: socket.socket, job: ExportJob, stop: Stop) -> Reply:
                 raise ExportLost("the process that writes files ended")
     except ConnectionError as gone:
         raise ExportLost("the process that writes files ended") from gone
-    return dict(json.loads(answer))
+    return decode(answer, type=dict)
 
 
 def raise_fault(reply: Reply) -> None:
@@ -195,12 +197,11 @@ def main() -> None:
     folders: list[Path] = []
     Thread(target=heed, args=(link, orders, folders), name="orders", daemon=True).start()
     while True:
-        order = json.loads(orders.get())
-        target = Path(order["target"])
-        folders[:] = [target.parent]
-        reply = answer_of(order, target)
+        order = decode(orders.get(), type=ExportOrder)
+        folders[:] = [Path(order.target).parent]
+        reply = answer_of(order)
         folders.clear()
-        link.sendall(json.dumps(reply).encode() + b"\n")
+        link.sendall(encode(reply) + b"\n")
 
 
 def heed(link: socket.socket, orders: SimpleQueue[bytes], folders: Sequence[Path]) -> None:
@@ -213,13 +214,13 @@ def heed(link: socket.socket, orders: SimpleQueue[bytes], folders: Sequence[Path
     os._exit(0)
 
 
-def answer_of(order: Mapping[str, Any], target: Path) -> Reply:
+def answer_of(order: ExportOrder) -> Reply:
     """Do a job and return its reply: empty if the file is written, else the failure."""
-    made = ExportStamp(at=datetime.fromisoformat(order["made_at"]), subject=order["made_for"])
+    target = Path(order.target)
     try:
         with pa.memory_map(str(target.parent / SOURCE)) as source:
-            kept = restore(source.read_buffer(), convert(order["newer"], tuple[Note, ...]))
-            WRITE[order["form"]](kept, made, target, lambda: None)
+            kept = restore(source.read_buffer(), order.newer)
+            WRITE[order.form](kept, order.made, target, lambda: None)
     except Refusal as refusal:
         return {"refused": refusal.as_data()}
     except OSError as fault:
