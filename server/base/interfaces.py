@@ -1,6 +1,7 @@
 """The interfaces of the service to its stores, and the principal who calls."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -88,8 +89,11 @@ class Leases(Protocol):
 class Snapshots(Protocol):
     """Stores bytes for their owners under unguessable references, until they are idle for too long or too old."""
 
-    def keep(self, owner: str, data: bytes) -> str:
-        """Keep bytes and return the reference to them; StoreDown where they cannot be kept now."""
+    def keeping(self, owner: str, data: bytes) -> AbstractContextManager[str]:
+        """Keep bytes while a block runs, which is given their reference.
+
+        The end of the block raises StoreDown if they could not be kept. So may its beginning.
+        """
 
     def open(self, owner: str, reference: str) -> bytes | None:
         """Return an owner's bytes under a reference, None if there are none; StoreDown."""

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from threading import Condition, Thread
 from time import monotonic
+from typing import TypeVar
 
 from msgspec import Struct, field
 
@@ -33,6 +34,7 @@ from server.caller.uploads import CallerImports, CallerUploads
 MOST_BYTES = 64 << 20  # of one snapshot: 1,000,000 figures whose numerator and denominator have 60 digits
 RETRY_AFTER_MS = 2000
 log = logging.getLogger("tieout")
+Answered = TypeVar("Answered")
 
 
 class CallerDatasets(Struct, frozen=True):
@@ -42,16 +44,20 @@ class CallerDatasets(Struct, frozen=True):
     snapshots: Snapshots
     reader: Reader
 
-    def keep(self, kept: Kept) -> DataRef:
-        """Keep a result; return its reference, or a note that says why there is none."""
+    def keep(self, kept: Kept, answer: Callable[[DataRef], Answered]) -> Answered:
+        """Keep a result while its answer is made, and return the answer.
+
+        It is made of the reference, or of a note that says why there is none; then it may be made a second time.
+        """
         data = keep(kept)
         if len(data) > MOST_BYTES:
-            return DataRef(note=Note.of("snapshot_too_large", limit=f"{MOST_BYTES >> 20} MB"))
+            return answer(DataRef(note=Note.of("snapshot_too_large", limit=f"{MOST_BYTES >> 20} MB")))
         try:
-            return DataRef(self.snapshots.keep(self.owner, data))
+            with self.snapshots.keeping(self.owner, data) as reference:
+                return answer(DataRef(reference))
         except StoreDown as down:
             log.info("a result was not kept: %s", down)
-            return DataRef(note=Note.of("snapshot_unavailable"))
+            return answer(DataRef(note=Note.of("snapshot_unavailable")))
 
     def admit(self, reference: str) -> Snapshot:
         """Return a kept result that this caller may still see in full; raises ExpiredReference otherwise."""

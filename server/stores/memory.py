@@ -4,7 +4,8 @@ import asyncio
 import re
 from base64 import b32encode
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from secrets import token_bytes, token_hex
 from threading import Lock
 from time import monotonic
@@ -52,8 +53,9 @@ class MemorySnapshots:
         self._bytes = 0
         self._lock = Lock()
 
-    def keep(self, owner: str, data: bytes) -> str:
-        """Keep bytes and return their reference."""
+    @contextmanager
+    def keeping(self, owner: str, data: bytes) -> Iterator[str]:
+        """Keep bytes, and run a block with their reference."""
         reference, now = new_reference(), self._clock()
         with self._lock:
             ends = now + self._longest
@@ -61,7 +63,7 @@ class MemorySnapshots:
             self._bytes += len(data)
             while self._bytes > MOST_BYTES:
                 self._drop(next(iter(self._kept)))
-        return reference
+        yield reference
 
     def open(self, owner: str, reference: str) -> bytes | None:
         """Return an owner's bytes under a reference, None if there are none."""

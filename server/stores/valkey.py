@@ -40,7 +40,7 @@ class Cache:
         failure.
         """
         self._prepare = prepare
-        self._pool = redis.BlockingConnectionPool(  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
+        self._pool: Any = redis.BlockingConnectionPool(  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
             **connection_options(address),
             max_connections=CONNECTIONS,
             timeout=BORROWING,
@@ -62,6 +62,21 @@ class Cache:
             raise StoreFull("the cache store is full") from None
         except EXPECTED as fault:
             raise StoreDown(f"the cache store {next(told for kind, told in TOLD if isinstance(fault, kind))}") from None
+
+    @contextmanager
+    def sent(self, *command: str | bytes | int) -> Iterator[None]:
+        """Send a command, run a block, and then read the reply; raises StoreDown and StoreFull as `client` does."""
+        with self.client():
+            connection = self._pool.get_connection()  # one that is connected; another thread gets another one
+            try:
+                connection.send_command(*command)
+                yield
+                connection.read_response()
+            except BaseException:
+                connection.disconnect()  # its reply is not read
+                raise
+            finally:
+                self._pool.release(connection)
 
     def ping(self) -> None:
         """Write a value and read it back; raises StoreDown if that fails."""
@@ -127,13 +142,17 @@ class CacheSnapshots:
         self._longest = int(seconds * 1000)
         self._breaker = CircuitBreaker("the cache store is not asked for a moment: it did not answer")
 
-    def keep(self, owner: str, data: bytes) -> str:
-        """Keep bytes and return their reference; raises StoreDown if they cannot be kept now."""
+    @contextmanager
+    def keeping(self, owner: str, data: bytes) -> Iterator[str]:
+        """Keep bytes while a block runs, which is given their reference; raises StoreDown if they cannot be kept now.
+
+        The block runs while the store works. Its own errors are raised as they are.
+        """
         reference = new_reference()
         cache = self._blobs if len(data) > LARGE else self._cache
-        with self._breaker.watched(), cache.client() as client:
-            client.eval(KEEP, 2, *keys_of(reference), owner_of(owner), self._idle, self._longest, data)
-        return reference
+        script = ("EVAL", KEEP, 2, *keys_of(reference), owner_of(owner), self._idle, self._longest, data)
+        with self._breaker.watched(), cache.sent(*script):
+            yield reference
 
     def open(self, owner: str, reference: str) -> bytes | None:
         """Return an owner's bytes under a reference, None if there are none; raises StoreDown."""

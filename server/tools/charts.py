@@ -7,6 +7,7 @@ from engine.instance.schema.common import OneOf
 from engine.model.errors import BadArguments, QuotaExceeded, Unavailable
 from engine.model.notes import Note
 from engine.model.requests import ChartRequest, ChartSpec
+from engine.present.answers.budget import DataRef
 from engine.present.answers.charts import ChartPictures, chart_answer, computed_answer, details, spec_json
 from engine.present.charts.charts import CHARTS, Chart, chart
 from engine.present.charts.results import drawn_as_it_is
@@ -58,17 +59,23 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
     transform = transformed(ScriptOutput(spec.title, code, spec_json(spec), left.frame), given)
     drawn = chart(spec, left.frame, transform.units)
     pictures = pictures_of(caller, spec, drawn, transform, is_shown=asked.picture)
-    data_ref, printed = caller.datasets.keep(transform), left.printed
-    answer = chart_answer(drawn, transform, data_ref, printed, pictures, caller.answer_tokens, caller.stop)
-    return Answer(answer, details=details(transform, drawn if pictures.shown else None), picture=pictures.shown)
+
+    def answered(data_ref: DataRef) -> Answer:
+        result = chart_answer(drawn, transform, data_ref, left.printed, pictures, caller.answer_tokens, caller.stop)
+        return Answer(result, details=details(transform, drawn if pictures.shown else None), picture=pictures.shown)
+
+    return caller.datasets.keep(transform, answered)
 
 
 def computed(caller: Caller, code: str, left: ScriptResult, given: list[Kept]) -> Answer:
     """Return the rows that a script left, kept as they are."""
     transform = transformed(ScriptOutput(COMPUTED, code, {}, left.frame), given)
-    data_ref = caller.datasets.keep(transform)
-    answer = computed_answer(transform, data_ref, left.printed, caller.answer_tokens, caller.stop)
-    return Answer(answer, details=details(transform))
+
+    def answered(data_ref: DataRef) -> Answer:
+        result = computed_answer(transform, data_ref, left.printed, caller.answer_tokens, caller.stop)
+        return Answer(result, details=details(transform))
+
+    return caller.datasets.keep(transform, answered)
 
 
 def hold(references: tuple[str, ...]) -> None:

@@ -16,6 +16,7 @@ from engine.model.requests import (
 )
 from engine.plans.figures import ReportPlan, plan_metrics, plan_statement
 from engine.plans.report_size import ReportSize
+from engine.present.answers.budget import DataRef
 from engine.present.answers.explanations import details as explanation_details
 from engine.present.answers.explanations import explanation_answer
 from engine.present.answers.reports import answer, details, refuse_too_long, summary
@@ -54,8 +55,12 @@ def inspect_rows(caller: Caller, asked: RowsRequest) -> Answer:
     query = row_query(asked, caller.reader, caller.row_cap)
     caller.admit(ReportSize(figures=0, places=query.limit))  # a row takes about what a place of a report takes
     inspection = inspect(query, caller.reader, caller.stop)
-    answered = rows_answer(inspection, caller.answer_tokens, caller.datasets.keep(inspection), caller.stop)
-    return Answer(answered, partial(grid, inspection, answered), versions(inspection))
+
+    def answered(data_ref: DataRef) -> Answer:
+        result = rows_answer(inspection, caller.answer_tokens, data_ref, caller.stop)
+        return Answer(result, partial(grid, inspection, result), versions(inspection))
+
+    return caller.datasets.keep(inspection, answered)
 
 
 # Statements and metrics.
@@ -80,9 +85,12 @@ def explain_variance(caller: Caller, asked: ExplainRequest) -> Answer:
     query = explain_query(asked, caller.reader)
     found = explain(query, caller.reader, caller.stop, caller.report_groups, caller.admit)
     drawn = bridge_of(found, caller) if asked.picture else NO_BRIDGE
-    data_ref = caller.datasets.keep(found)
-    answered = explanation_answer(found, caller.answer_tokens, data_ref, caller.stop, drawn.notes)
-    return Answer(answered, details=explanation_details(found, drawn.chart), picture=drawn.picture)
+
+    def answered(data_ref: DataRef) -> Answer:
+        result = explanation_answer(found, caller.answer_tokens, data_ref, caller.stop, drawn.notes)
+        return Answer(result, details=explanation_details(found, drawn.chart), picture=drawn.picture)
+
+    return caller.datasets.keep(found, answered)
 
 
 class BridgePicture(Struct, frozen=True):
@@ -120,11 +128,14 @@ def reported(plan: ReportPlan, caller: Caller, *, is_summary: bool) -> Answer:
         caller.admit(size)
 
     report = run(plan, caller.report_groups, admit)
-    data_ref = caller.datasets.keep(report)
-    if is_summary:
-        return Answer(summary(report, data_ref), details=details(report))
-    answered = answer(report, caller.answer_tokens, data_ref, caller.stop)
-    return Answer(answered, partial(table, report, data_ref), details(report))
+
+    def answered(data_ref: DataRef) -> Answer:
+        if is_summary:
+            return Answer(summary(report, data_ref), details=details(report))
+        result = answer(report, caller.answer_tokens, data_ref, caller.stop)
+        return Answer(result, partial(table, report, data_ref), details(report))
+
+    return caller.datasets.keep(report, answered)
 
 
 def may_be_too_long(plan: ReportPlan, budget: int) -> bool:

@@ -14,6 +14,7 @@ from server.stores.memory import new_reference
 from tests.integration.server.test_stores_down import valkey
 from tests.support.issuing import Issuer
 from tests.support.many import HOST, ORIGIN, PROFILES, RawRequest, call, result, serving_many, write_books
+from tests.support.pausing import paused
 from tests.support.serving import McpBooks, Server, connected, free_port, serving, wait_for
 from tests.support.workbooks import cells, grid
 
@@ -270,3 +271,23 @@ def test_without_a_cache_store_a_report_has_no_reference_and_has_one_again_when_
             assert len(report["rows"]) == 2
             with valkey(port):
                 wait_for(lambda: "data_ref" in books.ask("run_statement", **ASKED))
+
+
+def test_a_report_that_the_cache_store_does_not_confirm_has_no_reference(small_instance: tuple[Path, Path]) -> None:
+    port = free_port()
+    with (
+        valkey(port) as store,
+        serving(*small_instance, CACHE_HOST=f"127.0.0.1:{port}") as server,
+        connected(server.url, "auto") as books,
+    ):
+        kept = books.ask("run_statement", **ASKED)
+        with paused(store):  # it takes what is sent, and the answer is made meanwhile
+            report = books.ask("run_statement", **ASKED)
+        assert "data_ref" not in report
+        assert report["dataset_available"] is False
+        assert [note["code"] for note in report["notes"]] == [
+            *(note["code"] for note in kept["notes"]),
+            "snapshot_unavailable",
+        ]
+        assert report["rows"] == kept["rows"]
+        wait_for(lambda: "data_ref" in books.ask("run_statement", **ASKED))

@@ -73,11 +73,11 @@ def test_an_embedded_store_that_is_killed_is_there_again(operated: Server, check
 
 
 @contextmanager
-def valkey(port: int) -> Iterator[None]:
-    """Run a cache store of its own on a port until the block ends; kill it then."""
+def valkey(port: int) -> Iterator[int]:
+    """Run a cache store of its own on a port until the block ends, which is given its process; kill it then."""
     server = subprocess.Popen([valkey_binary(), "--port", str(port), "--save", ""], stdout=subprocess.DEVNULL)
     try:
-        yield
+        yield server.pid
     finally:
         server.kill()
         server.wait()

@@ -48,7 +48,9 @@ def test_snapshots_and_leases_are_kept_as_the_design_wants_them(cache: redis.Red
     address = f"127.0.0.1:{cache.get_connection_kwargs()['port']}"
     with closing(Cache(address)) as store:
         snapshots = CacheSnapshots(store, store, 60, 60)
-        assert snapshots.open("ann", snapshots.keep("ann", b"arrow")) == b"arrow"
+        with snapshots.keeping("ann", b"arrow") as reference:
+            pass
+        assert snapshots.open("ann", reference) == b"arrow"
 
     async def taken() -> str:
         leases = CacheLeases(address, 1, 1)

@@ -52,7 +52,7 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opene
 def test_what_is_kept_is_opened_by_its_owner_alone(open_store: Opened) -> None:
     store = open_store(60, 60)
     data = os.urandom(1 << 20)
-    first, second = store.keep("ann", data), store.keep("bob", b"of bob")
+    first, second = kept_in(store, "ann", data), kept_in(store, "bob", b"of bob")
     assert first != second
     assert is_reference(first)
     assert store.open("ann", first) == data
@@ -79,13 +79,13 @@ def test_what_is_kept_is_opened_by_its_owner_alone(open_store: Opened) -> None:
 )
 def test_a_text_that_is_no_reference_opens_nothing(open_store: Opened, reference: str) -> None:
     store = open_store(60, 60)
-    store.keep("ann", b"data")
+    kept_in(store, "ann", b"data")
     assert store.open("ann", reference) is None
 
 
 def test_what_nobody_opens_is_gone_after_its_idle_time(open_store: Opened) -> None:
     store = open_store(2.0, 60)
-    left, used = store.keep("ann", b"left"), store.keep("ann", b"used")
+    left, used = kept_in(store, "ann", b"left"), kept_in(store, "ann", b"used")
     deadline = time.monotonic() + 4.0
     while time.monotonic() < deadline:
         assert store.open("ann", used) == b"used"
@@ -95,7 +95,7 @@ def test_what_nobody_opens_is_gone_after_its_idle_time(open_store: Opened) -> No
 
 def test_what_is_opened_again_and_again_is_gone_at_its_end(open_store: Opened) -> None:
     store = open_store(10.0, 2.0)  # of idle time, which a busy machine does not use up between two openings
-    kept, began = store.keep("ann", b"data"), time.monotonic()
+    kept, began = kept_in(store, "ann", b"data"), time.monotonic()
     wait_for(lambda: store.open("ann", kept) is None)
     assert time.monotonic() - began > 1.9
 
@@ -103,7 +103,7 @@ def test_what_is_opened_again_and_again_is_gone_at_its_end(open_store: Opened) -
 @pytest.mark.parametrize("idle", [60.0, 0.02])  # it ends with its time, or between two openings
 def test_what_one_finds_gone_nobody_opens_any_more(open_store: Opened, idle: float) -> None:
     store = open_store(idle, 0.5)
-    kept, began = store.keep("ann", b"data"), time.monotonic()
+    kept, began = kept_in(store, "ann", b"data"), time.monotonic()
     opened: list[float] = []  # when a call began that still found it
     gone: list[float] = []  # when a call ended that did not
 
@@ -124,7 +124,7 @@ def test_what_one_finds_gone_nobody_opens_any_more(open_store: Opened, idle: flo
 
 def test_a_stranger_who_asks_keeps_nothing_alive(open_store: Opened) -> None:
     store = open_store(0.5, 60)
-    kept, began = store.keep("ann", b"data"), time.monotonic()
+    kept, began = kept_in(store, "ann", b"data"), time.monotonic()
     while time.monotonic() - began < 0.8:
         assert store.open("bob", kept) is None
         time.sleep(0.05)
@@ -134,9 +134,9 @@ def test_a_stranger_who_asks_keeps_nothing_alive(open_store: Opened) -> None:
 def test_a_process_that_keeps_too_much_forgets_what_was_opened_longest_ago() -> None:
     store = MemorySnapshots(60, 60)
     size = MOST_BYTES // 4
-    first, second, *_ = [store.keep("ann", bytes(size)) for _ in range(4)]
+    first, second, *_ = [kept_in(store, "ann", bytes(size)) for _ in range(4)]
     assert store.open("ann", first) is not None
-    store.keep("ann", bytes(size))
+    kept_in(store, "ann", bytes(size))
     assert store.open("ann", first) is not None
     assert store.open("ann", second) is None
 
@@ -147,16 +147,46 @@ def test_a_store_that_does_not_answer_is_asked_no_more_for_a_moment(server: Cach
     assert server.process is not None
     with closing(Cache(server.address, again=0)) as cache:
         store = CacheSnapshots(cache, cache, 60, 60)
-        kept = store.keep("ann", b"data")
+        kept = kept_in(store, "ann", b"data")
         server.process.send_signal(signal.SIGSTOP)
         for _ in range(FAILURES):
             with pytest.raises(StoreDown, match="in time"):
-                store.keep("ann", b"more")
+                kept_in(store, "ann", b"more")
         for _ in range(20):
             with pytest.raises(StoreDown, match="not asked"):
                 store.open("ann", kept)
         server.process.send_signal(signal.SIGCONT)
         wait_for(lambda: opens(store, kept))
+
+
+@pytest.mark.program("redis-server")
+def test_a_block_runs_before_the_store_answers(server: CacheServer) -> None:
+    server.start()
+    assert server.process is not None
+    given: list[str] = []
+    with closing(Cache(server.address, again=0)) as cache:
+        store = CacheSnapshots(cache, cache, 60, 60)
+        kept = kept_in(store, "ann", b"data")
+        server.process.send_signal(signal.SIGSTOP)
+        with pytest.raises(StoreDown, match="in time"), store.keeping("ann", b"more") as reference:
+            given.append(reference)
+        assert is_reference(given[0])
+        server.process.send_signal(signal.SIGCONT)
+        wait_for(lambda: opens(store, kept))  # the late reply to the other command is taken for none of these
+
+
+def test_an_error_of_a_block_is_raised_as_it_is(open_store: Opened) -> None:
+    store = open_store(60, 60)
+    with pytest.raises(KeyError), store.keeping("ann", b"data"):
+        raise KeyError
+    kept = [kept_in(store, "ann", bytes([number])) for number in range(20)]
+    assert [store.open("ann", reference) for reference in kept] == [bytes([number]) for number in range(20)]
+
+
+def kept_in(store: Snapshots, owner: str, data: bytes) -> str:
+    """Keep bytes and return their reference."""
+    with store.keeping(owner, data) as reference:
+        return reference
 
 
 def opens(store: Snapshots, reference: str) -> bool:
@@ -172,11 +202,11 @@ def test_a_full_store_keeps_nothing_more_and_says_so(server: CacheServer) -> Non
     server.start("--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
     with closing(Cache(server.address)) as cache:
         store = CacheSnapshots(cache, cache, 60, 60)
-        kept = store.keep("ann", b"small")
+        kept = kept_in(store, "ann", b"small")
         for _ in range(2 * FAILURES):
             with pytest.raises(StoreFull, match="is full"):
                 for _ in range(10):
-                    store.keep("ann", bytes(1 << 20))
+                    kept_in(store, "ann", bytes(1 << 20))
         assert store.open("ann", kept) == b"small"  # a store that answers is asked as ever
 
 
@@ -185,7 +215,7 @@ def test_a_store_that_evicts_lets_go_of_whole_results(server: CacheServer) -> No
     server.start("--maxmemory", "8mb", "--maxmemory-policy", "volatile-lru")
     with closing(Cache(server.address)) as cache:
         store = CacheSnapshots(cache, cache, 60, 60)
-        kept = [store.keep("ann", bytes([number]) * (1 << 20)) for number in range(20)]
+        kept = [kept_in(store, "ann", bytes([number]) * (1 << 20)) for number in range(20)]
         found = [store.open("ann", reference) for reference in kept]
         assert None in found
         assert all(data is None or data == bytes([number]) * (1 << 20) for number, data in enumerate(found))
