@@ -67,15 +67,15 @@ class Cache:
     def sent(self, *command: str | bytes | int) -> Iterator[None]:
         """Send a command, run a block, and then read the reply; raises StoreDown and StoreFull as `client` does."""
         with self.client():
-            connection = self._pool.get_connection()  # one that is connected; another thread gets another one
+            connection, is_read = self._pool.get_connection(), False
             try:
                 connection.send_command(*command)
                 yield
                 connection.read_response()
-            except BaseException:
-                connection.disconnect()  # its reply is not read
-                raise
+                is_read = True
             finally:
+                if not is_read:  # the reply would be taken for that to the next command
+                    connection.disconnect()
                 self._pool.release(connection)
 
     def ping(self) -> None:

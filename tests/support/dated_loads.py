@@ -1,6 +1,7 @@
 """A ledger whose feed replaces periods, loaded at times that a test says."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 from engine.door import Door, open_books
@@ -55,7 +56,7 @@ class DatedLedger:
         """Write the time of a load as a clock that showed it would have."""
         file = manifest_file(self.state / "store", current_version(self.state / "store"))
         manifest = json.loads(file.read_text())
-        manifest["loads"][load]["loaded_at"] = at
+        manifest["loads"][load]["loaded_at"] = datetime.fromisoformat(at).isoformat()
         file.write_text(json.dumps(manifest))
 
     def told(self, report: Report, scenario: str = "actual") -> tuple[str | None, str | None]:

@@ -3,6 +3,7 @@
 import atexit
 from pathlib import Path
 
+from server.base.interfaces import Snapshots
 from server.base.links import LinkSigner
 from server.caller.caller import CallerStores, Recorder
 from server.caller.exporter import Exporter
@@ -36,3 +37,9 @@ def keeping_in(folder: Path, importer: Importer | None = None) -> CallerStores:
     """Return where results and files are kept in a folder and in memory."""
     archive = archive_in(folder)
     return CallerStores(MemorySnapshots(60, 60), archive, Recorder(archive.principals), importer or Importer((), 1.0))
+
+
+def kept_in(store: Snapshots, owner: str, data: bytes) -> str:
+    """Keep bytes and return their reference."""
+    with store.keeping(owner, data) as reference:
+        return reference

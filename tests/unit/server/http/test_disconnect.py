@@ -30,7 +30,7 @@ from server.ops.readiness import Readiness
 from server.stores.disk import WORK
 from server.telemetry.metrics import Metrics
 from server.tools.toolbox import TOOLS
-from tests.support.holding import keeping_in
+from tests.support.holding import keeping_in, kept_in
 from tests.support.serving import KEY, free_port, wait_for
 from tests.unit.server.http.test_dispatch import DEADLINE, Gate, dispatch_of, tool
 
@@ -120,7 +120,7 @@ def test_an_export_stops_when_its_client_goes_away_and_leaves_nothing(
 ) -> None:
     keeping = keeping_in(tmp_path)
     dispatch = dispatch_of(small_instance, TOOLS, keeping=keeping, calls_per_caller=1, workers=1000)
-    reference = keeping.snapshots.keep("dev", large)
+    reference = kept_in(keeping.snapshots, "dev", large)
     with served(dispatch) as url, httpx2.Client(headers=HEADERS) as others:
         leave(url, body("export_dataset", data_ref=reference, format=form), partial(staged, tmp_path))
         wait_for(lambda: not list(tmp_path.iterdir()))
@@ -147,7 +147,7 @@ def test_an_export_that_is_late_says_so_stops_and_leaves_nothing(
 ) -> None:
     keeping = keeping_in(tmp_path)
     dispatch = dispatch_of(small_instance, TOOLS, keeping=keeping, workers=1000, deadline_seconds=1)
-    reference = keeping.snapshots.keep("dev", large)
+    reference = kept_in(keeping.snapshots, "dev", large)
     asked = {"data_ref": reference, "format": form}
     outcome = asyncio.run(dispatch.call("export_dataset", asked, Principal("dev")))
     assert outcome.result["error_type"] == "timeout"

@@ -17,6 +17,7 @@ from server.run.embedded.platform import platform
 from server.stores.circuit_breaker import FAILURES
 from server.stores.memory import MOST_BYTES, MemorySnapshots, is_reference
 from server.stores.valkey import Cache, CacheSnapshots
+from tests.support.holding import kept_in
 from tests.support.programs import needs_program
 from tests.support.serving import free_port, wait_for
 from tests.unit.server.stores.test_cache import CacheServer
@@ -181,12 +182,6 @@ def test_an_error_of_a_block_is_raised_as_it_is(open_store: Opened) -> None:
         raise KeyError
     kept = [kept_in(store, "ann", bytes([number])) for number in range(20)]
     assert [store.open("ann", reference) for reference in kept] == [bytes([number]) for number in range(20)]
-
-
-def kept_in(store: Snapshots, owner: str, data: bytes) -> str:
-    """Keep bytes and return their reference."""
-    with store.keeping(owner, data) as reference:
-        return reference
 
 
 def opens(store: Snapshots, reference: str) -> bool:
