@@ -137,7 +137,10 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_json(cls, text: bytes) -> "Manifest":
-        """Return a stored manifest. NewerFormat if a newer release wrote it in a format of its own; else ValueError."""
+        """Return a stored manifest.
+
+        Raises NewerFormat if a newer release wrote it in a format of its own, ValueError if it is no manifest.
+        """
         if (stored := decode(text, type=ManifestFormat).format) > FORMAT:
             raise NewerFormat(
                 f"The books are stored in format {stored} and this release reads formats up to {FORMAT}; install the "

@@ -47,7 +47,8 @@ class CallerDatasets(Struct, frozen=True):
     def keep(self, kept: Kept, answer: Callable[[DataRef], Answered]) -> Answered:
         """Keep a result while its answer is made, and return the answer.
 
-        It is made of the reference, or of a note that says why there is none; then it may be made a second time.
+        `answer` makes it with the reference, or with a note that says why there is none. If the store fails to keep the
+        result, `answer` runs again.
         """
         data = keep(kept)
         if len(data) > MOST_BYTES:
