@@ -1,9 +1,8 @@
 """The Arrow store: memory-mapped partitions, pruned before planning."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import polars as pl
-from msgspec import Struct
 
 from engine.facts.expressions import (
     PACKED,
@@ -18,20 +17,10 @@ from engine.facts.expressions import (
     group_columns,
     limited,
 )
-from engine.facts.files import MappedFiles
-from engine.facts.manifest import (
-    Manifest,
-    Partition,
-    Rollup,
-    TouchedPart,
-    is_whole,
-    magnitude_of,
-    spans_of,
-)
+from engine.facts.manifest import TouchedPart, is_whole, magnitude_of, spans_of
 from engine.facts.mapped import MappedFacts
 from engine.facts.rollups import answering, needed
 from engine.model.calendar.periods import Span
-from engine.model.catalogue import Domain
 from engine.model.fact_store import (
     DATE,
     PERIOD,
@@ -54,24 +43,11 @@ from engine.model.stopping import Stop, watched
 # small results are concatenated. If a rollup of a partition can answer, it is summed instead of the rows.
 
 
-PART = "part"  # column of a frame of several partitions: the position of the partition
 JOINED_ROWS = 50_000  # of a partition or rollup that is read together with others
-MOST_PLACED = 1_000  # frames of such partitions that are kept
-
-
-class Source(Struct, frozen=True):
-    """The rows to sum for a partition: facts or a rollup, and the number of facts that they represent."""
-
-    frame: pl.LazyFrame
-    rows: pl.Expr
 
 
 class ArrowFacts(MappedFacts):
     """The facts of one version. Implements FactStore."""
-
-    def __init__(self, files: MappedFiles, manifest: Manifest, domains: Mapping[str, Domain]) -> None:
-        super().__init__(files, manifest, domains)
-        self._placed: dict[tuple[str, tuple[str, ...]], pl.DataFrame] = {}
 
     def collect(self, questions: Sequence[Question], stop: Stop) -> list[pl.DataFrame]:
         """Return the answers to all questions, collected one after another; see FactStore.
@@ -95,99 +71,68 @@ class ArrowFacts(MappedFacts):
         parts = [part for part, _ in touched]
         aggregates = [aggregated(known, magnitude_of(parts, known)) for known in asked.aggregates]
         inside, dimensions = self.inside(within), needed(asked, within)
-        together: dict[tuple[str, ...], list[tuple[Partition, Rollup | None, int]]] = {}
+        together: dict[tuple[str, ...], list[tuple[pl.DataFrame, int]]] = {}
         frames = []
         for part, spans in touched:
             rollup = answering(part, dimensions) if is_whole(spans) and dimensions is not None else None
-            if is_whole(spans) and (rollup or part).rows <= JOINED_ROWS:
-                together.setdefault(rollup.dimensions if rollup else (), []).append((part, rollup, spans[0][0]))
+            frame = self.frame(asked.domain, part, rollup.file if rollup else "")
+            if is_whole(spans) and frame.height <= JOINED_ROWS:
+                together.setdefault(rollup.dimensions if rollup else (), []).append((frame, spans[0][0]))
             else:
-                source = self.source(asked.domain, part, rollup, inside)
-                frames.append(self.summed(source, spans, asked, aggregates))
-        frames += [self.summed_together(found, asked, aggregates, inside) for found in together.values()]
+                counted = [*aggregates, counted_facts(in_sums=rollup is not None)]
+                frames.append(self.summed(inside.rows(frame), spans, asked, counted))
+        for by, found in together.items():
+            counted = [*aggregates, counted_facts(in_sums=bool(by))]
+            frames.append(self.summed_together(found, asked, counted, inside))
         if not frames:
             return self.nothing(asked)
-        return pl.concat(frames).select(SPAN, *asked.keys, *columns_of(asked), ROWS)
-
-    def source(self, domain: str, part: Partition, rollup: Rollup | None, inside: RowFilter) -> Source:
-        """Return what a filter keeps of a rollup of a partition, else of its rows."""
-        frame = self.frame(domain, part, rollup.file if rollup else "")
-        return Source(inside.rows(frame), counted_facts(in_sums=rollup is not None))
+        return pl.concat(frames)
 
     def summed_together(
-        self,
-        found: Sequence[tuple[Partition, Rollup | None, int]],
-        asked: Slice,
-        aggregates: Sequence[pl.Expr],
-        inside: RowFilter,
+        self, found: Sequence[tuple[pl.DataFrame, int]], asked: Slice, counted: Sequence[pl.Expr], inside: RowFilter
     ) -> pl.LazyFrame:
         """Return the aggregates of small partitions that each lie in one span, from one frame of all their rows.
 
         A plan of one filter and one group-by costs a fraction of one for each partition.
         """
-        measures = {aggregate.measure for aggregate in asked.aggregates}
-        columns = tuple(sorted({*asked.keys, *inside.within.dimensions, *measures}))
-        in_sums = found[0][1] is not None
-        columns = (*columns, ROWS) if in_sums else columns or (DATE,)  # one column tells the rows
-        parts = self.partitions(asked.domain, found[0][0].scenario)
-        places = {part.id: place for place, part in enumerate(parts)}
-        frames = [self.placed(asked.domain, part, rollup, places[part.id], columns) for part, rollup, _ in found]
-        # release 0.3.0 counted ROWS in 32 bits
-        frame = pl.concat(frames, how="vertical_relaxed", rechunk=False).lazy()
-        frame = frame if inside.predicate is None else frame.filter(inside.predicate)
-        positions: list[int | None] = [None] * len(parts)
-        for part, _, position in found:
-            positions[places[part.id]] = position
-        spans = pl.lit(pl.Series(positions, dtype=pl.UInt32))
-        summed = frame.group_by(PART, *asked.keys).agg(*aggregates, counted_facts(in_sums=in_sums))
-        return summed.select(*asked.keys, *columns_of(asked), ROWS, spans.gather(pl.col(PART)).alias(SPAN))
-
-    def placed(
-        self, domain: str, part: Partition, rollup: Rollup | None, place: int, columns: tuple[str, ...]
-    ) -> pl.DataFrame:
-        """Return some columns of a partition or rollup, with the place of the partition among all in PART.
-
-        The columns are not copied. The latest frames are kept.
-        """
-        file = rollup.file if rollup else part.file
-        frame = self._placed.pop((file, columns), None)
-        if frame is None:
-            frame = self.frame(domain, part, file).select_seq(*columns, pl.lit(place, pl.UInt16).alias(PART))
-            for oldest in list(self._placed)[: len(self._placed) + 1 - MOST_PLACED]:
-                self._placed.pop(oldest, None)
-        self._placed[file, columns] = frame
-        return frame
+        read = {*asked.keys, *inside.within.dimensions, *(aggregate.measure for aggregate in asked.aggregates), ROWS}
+        columns = [column for column in found[0][0].columns if column in read] or [DATE]  # one column tells the rows
+        frame = pl.concat([frame[columns] for frame, _ in found], rechunk=False)
+        positions = {position for _, position in found}
+        if len(positions) > 1:
+            each = [pl.Series(SPAN, [at], pl.UInt32).new_from_index(0, known.height) for known, at in found]
+            frame = frame.insert_column(0, pl.concat(each, rechunk=False))
+        rows = frame.lazy() if inside.predicate is None else frame.lazy().filter(inside.predicate)
+        return self.grouped(rows, asked, counted, positions)
 
     def summed(
-        self,
-        source: Source,
-        spans: Sequence[tuple[int, Span, bool]],
-        asked: Slice,
-        aggregates: Sequence[pl.Expr],
+        self, frame: pl.LazyFrame, spans: Sequence[tuple[int, Span, bool]], asked: Slice, counted: Sequence[pl.Expr]
     ) -> pl.LazyFrame:
-        """Return the aggregates of one partition, by the keys, and by span if there are several."""
-        frame, counted = source.frame, [*aggregates, source.rows]
+        """Return the aggregates of one partition."""
         if len(spans) > 1:
             days = {day: position for position, span, _ in spans for day in watched(days_of(span))}
             schema = {DATE: pl.Date, SPAN: pl.UInt32}
             on_days = pl.DataFrame({DATE: list(days), SPAN: list(days.values())}, schema=schema)
-            return (
-                frame.join(on_days.lazy(), on=DATE)
-                .group_by(SPAN, *asked.keys)
-                .agg(counted)
-                .select(*asked.keys, *columns_of(asked), ROWS, SPAN)
-            )
-        ((position, span, is_whole),) = spans
-        if not is_whole:
+            frame = frame.join(on_days.lazy(), on=DATE)
+        elif not is_whole(spans):
+            ((_, span, _),) = spans
             frame = frame.filter(pl.col(DATE).is_between(span.first, span.last))
+        return self.grouped(frame, asked, counted, {position for position, _, _ in spans})
+
+    def grouped(
+        self, frame: pl.LazyFrame, asked: Slice, counted: Sequence[pl.Expr], positions: Collection[int]
+    ) -> pl.LazyFrame:
+        """Return the aggregates of rows by the keys and by SPAN, which rows in several spans have as a column."""
+        own, at = ([SPAN], pl.col(SPAN)) if len(positions) > 1 else ([], at_span(*positions))
         packed = PackedKey.of({key: self._counts.get(key, 1) for key in asked.keys})
         if packed:
-            summed = frame.with_columns(packed.packed).group_by(PACKED).agg(counted).with_columns(packed.unpacked)
-        elif asked.keys:
-            summed = frame.group_by(asked.keys).agg(counted)
+            packing = frame.with_columns(packed.packed)
+            summed = packing.group_by(PACKED, *own).agg(counted).with_columns(packed.unpacked)
+        elif asked.keys or own:
+            summed = frame.group_by(*asked.keys, *own).agg(counted)
         else:
             summed = frame.select(counted).filter(pl.col(ROWS) > 0)
-        return summed.select(*asked.keys, *columns_of(asked), ROWS, at_span(position))
+        return summed.select(at, *asked.keys, *columns_of(asked), ROWS)
 
     def nothing(self, asked: Slice) -> pl.LazyFrame:
         """Return an empty frame with the columns and types of the sums of a slice."""

@@ -122,7 +122,7 @@ def aggregated(aggregate: Aggregate, magnitude: int) -> pl.Expr:
 
 def counted_facts(*, in_sums: bool) -> pl.Expr:
     """Return the number of facts in a group of rows, or of sums."""
-    return pl.col(ROWS).cast(pl.Int64).sum() if in_sums else pl.len().cast(pl.Int64).alias(ROWS)
+    return pl.col(ROWS).sum() if in_sums else pl.len().cast(pl.Int64).alias(ROWS)
 
 
 @cache

@@ -18,7 +18,7 @@ from engine.facts.manifest import UNDATED, Manifest, Partition, Rollup, TouchedP
 from engine.facts.rollups import answering, without_undeclared
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
-from engine.model.fact_store import DATE, Presence, in_range
+from engine.model.fact_store import DATE, ROWS, Presence, in_range
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
 from engine.model.stopping import watched
@@ -225,15 +225,16 @@ class MappedFacts:
         return int(self.kept(domain, part, inside).select(pl.len()).collect().item())
 
     def frame(self, domain: str, partition: Partition, file: str = "") -> pl.DataFrame:
-        """Map a partition or one of its rollups. Widens codes to the current type of their dimension."""
+        """Map a partition or one of its rollups. Widens codes to the type of their dimension, and counts to 64 bits."""
         file = file or partition.file
         frame = self._frames.get(file)
         if frame is None:
             frame = self._files.frame(file)
+            wide = self._types | ({ROWS: pl.Int64} if file != partition.file else {})  # release 0.3.0: 32 bits
             narrow = [
-                pl.col(name).cast(self._types[name])
+                pl.col(name).cast(wide[name])
                 for name, dtype in frame.schema.items()
-                if name in self._types and dtype != self._types[name]
+                if name in wide and dtype != wide[name]
             ]
             frame = frame.with_columns_seq(narrow) if narrow else frame.clone()
             refuse_other_places(self._domains[domain], partition)
