@@ -3,13 +3,14 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from datetime import date
-from functools import cache, cached_property, reduce
+from functools import cache, reduce
 from math import prod
 from operator import add
 
 import polars as pl
 from msgspec import Struct
 
+from engine.model.caching import cached_method
 from engine.model.calendar.periods import Span
 from engine.model.fact_store import (
     ROWS,
@@ -82,22 +83,16 @@ class RowFilter(Struct, frozen=True, dict=True):
         if self.predicate is None:
             return frame.lazy()
         sorted_by = frame.to_series(0)
-        if codes := self._bounds(sorted_by.name):
+        if codes := self.bounds(sorted_by.name):
             first, after = bisect_left(sorted_by, codes[0]), bisect_right(sorted_by, codes[1])
             frame = frame.slice(first, after - first)
         return frame.lazy().filter(self.predicate)
 
-    def _bounds(self, dimension: str) -> tuple[int, int] | None:
+    @cached_method
+    def bounds(self, dimension: str) -> tuple[int, int] | None:
         """Return the least and the greatest code that the cell contains; None if it excludes codes, or has none."""
-        if dimension not in self._known:
-            codes = self.within.granted(dimension)
-            found = None if codes.complement or not codes.codes else (min(codes.codes), max(codes.codes))
-            self._known[dimension] = found
-        return self._known[dimension]
-
-    @cached_property
-    def _known(self) -> dict[str, tuple[int, int] | None]:
-        return {}
+        codes = self.within.granted(dimension)
+        return None if codes.complement or not codes.codes else (min(codes.codes), max(codes.codes))
 
 
 def columns_of(asked: Slice) -> tuple[str, ...]:

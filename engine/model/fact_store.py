@@ -12,6 +12,7 @@ from typing import Protocol
 import polars as pl
 from msgspec import Struct
 
+from engine.model.caching import cached_method
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import WITHOUT_DATE, Grain, Period, Span
 from engine.model.catalogue import Domain
@@ -177,20 +178,14 @@ class Presence(Struct, frozen=True, dict=True):
         first, after = bisect_left(days, span.first), bisect_right(days, span.last)
         return found[places[first] : places[after - 1] + 1] if first < after else ()
 
+    @cached_method
     def _periods(self, calendar: Calendar, grain: Grain) -> tuple[Sequence[date], Sequence[int], Sequence[Period]]:
         """Return the days with rows in periods of a grain, the position of the period of each, and the periods."""
-        known = self._by_grain.get(grain)
-        if known is None:
-            days = self.days(calendar.days_of(grain)) if grain in calendar.grains else ()
-            each = [calendar.grains[grain].at(day) for day in watched(days)]
-            at = {ordinal: place for place, ordinal in enumerate(dict.fromkeys(each))}
-            periods = tuple(calendar.period(grain, ordinal) for ordinal in watched(at))
-            known = self._by_grain[grain] = (days, [at[ordinal] for ordinal in watched(each)], periods)
-        return known
-
-    @cached_property
-    def _by_grain(self) -> dict[Grain, tuple[Sequence[date], Sequence[int], Sequence[Period]]]:
-        return {}
+        days = self.days(calendar.days_of(grain)) if grain in calendar.grains else ()
+        each = [calendar.grains[grain].at(day) for day in watched(days)]
+        at = {ordinal: place for place, ordinal in enumerate(dict.fromkeys(each))}
+        periods = tuple(calendar.period(grain, ordinal) for ordinal in watched(at))
+        return days, [at[ordinal] for ordinal in watched(each)], periods
 
 
 # FactStore: the questions that every store of facts answers, each within a cell.

@@ -7,6 +7,7 @@ from itertools import compress, product, repeat
 from msgspec import Struct
 
 from engine.books.reader import Reader
+from engine.model.caching import cached_method
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Base, Catalogue
 from engine.model.stopping import watched
@@ -79,17 +80,9 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
                 return reason
         return None
 
+    @cached_method
     def why_not_base(self, base: Base) -> str | None:
         """Return why no column can show a base: a filter or a grain that its domain lacks."""
-        if base not in self._reasons:
-            self._reasons[base] = self._why_not_base(base)
-        return self._reasons[base]
-
-    @cached_property
-    def _reasons(self) -> dict[Base, str | None]:
-        return {}
-
-    def _why_not_base(self, base: Base) -> str | None:
         domain = self.catalogue.domains[base.domain]
         lacking = [known.dimension.key for known in self.filters if known.dimension.leaf not in domain.dimensions]
         if lacking:

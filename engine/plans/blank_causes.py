@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.model.aggregation import TimeAggregation
+from engine.model.caching import cached_method, kept
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Base
 from engine.model.evaluation import FigureColumn, Places, absent
@@ -22,11 +23,10 @@ from engine.model.scenarios import Reference, Side
 from engine.model.stopping import watched
 from engine.plans.availability import BrokenDown
 from engine.plans.figures import Figures
-from engine.plans.places import Coordinates
 from engine.plans.presence import Anchor
 from engine.plans.rows import Expression, FormulaExpression
 from engine.plans.variances import Variances
-from engine.plans.windows import ColumnRead, DateWindow, kept
+from engine.plans.windows import ColumnRead, DateWindow
 
 NO_WINDOW = Note.of("no_window")
 NO_DIVISOR = Note.of("no_divisor")
@@ -106,22 +106,19 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
 
     def _cause_key(self, expression: Expression, figures: Sequence[Figure]) -> CauseKey:
         """Return the bases that stand for the days of an expression if only days decide on its blanks, else itself."""
-        cause_key = self._cause_keys.get(expression)
-        if cause_key is None:
-            bases = self._day_bases(expression)
-            alone = expression.adds_up and not any(map(is_balance, bases))
-            cause_key = self._cause_keys[expression] = bases if alone else expression
         may_be_unavailable = not isinstance(figures, FigureColumn)
-        return expression if may_be_unavailable else cause_key
+        return expression if may_be_unavailable else self._cause_key_of(expression)
 
-    @cached_property
-    def _cause_keys(self) -> dict[Expression, CauseKey]:
-        return {}
+    @cached_method
+    def _cause_key_of(self, expression: Expression) -> CauseKey:
+        bases = self._day_bases(expression)
+        return bases if expression.adds_up and not any(map(is_balance, bases)) else expression
 
     def of_place(self, expression: Expression, column_read: ColumnRead, at: int, cause_key: CauseKey) -> Note:
         """Return the cause of a blank of one side in one place."""
         if self.figures.of(expression, column_read)[at] is Nothing.UNAVAILABLE:
-            return self.unavailable(expression, column_read, self.figures.places[at])
+            place = self.figures.places[at]
+            return self.unavailable(expression, column_read, place.time, place.broken_down)
         return self.of_missing(expression, column_read, at, cause_key)
 
     def of_missing(self, expression: Expression, column_read: ColumnRead, at: int, cause_key: CauseKey) -> Note:
@@ -144,23 +141,15 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
             return Note.of("incomplete_close", anchor=anchor.period.code)
         return NO_DIVISOR if self.divides_by_zero(expression, column_read, at) else NO_ROWS
 
-    def unavailable(self, expression: Expression, column_read: ColumnRead, place: Coordinates) -> Note:
+    @cached_method
+    def unavailable(self, expression: Expression, column_read: ColumnRead, time: int, by: BrokenDown) -> Note:
         """Return the note on a figure that the domains cannot answer."""
-        key = (expression, column_read, place.time, by := place.broken_down)
-        if key not in self._unavailable:
-            availability, window = self.figures.plan.availability, column_read.windows[place.time]
-            by_member = availability.why_not_by_member(expression, by) if any(by) else None
-            why = availability.why_not(expression) or by_member or availability.why_not_in(expression, window) or ""
-            if isinstance(expression, FormulaExpression):
-                operand = availability.operand(expression, window, by)
-                self._unavailable[key] = Note.of("not_computable", operand=operand, reason=why)
-            else:
-                self._unavailable[key] = Note.of("unavailable", reason=why)
-        return self._unavailable[key]
-
-    @cached_property
-    def _unavailable(self) -> dict[tuple[Expression, ColumnRead, int, BrokenDown], Note]:
-        return {}
+        availability, window = self.figures.plan.availability, column_read.windows[time]
+        by_member = availability.why_not_by_member(expression, by) if any(by) else None
+        why = availability.why_not(expression) or by_member or availability.why_not_in(expression, window) or ""
+        if isinstance(expression, FormulaExpression):
+            return Note.of("not_computable", operand=availability.operand(expression, window, by), reason=why)
+        return Note.of("unavailable", reason=why)
 
     def of_window(self, expression: Expression, column_read: ColumnRead, time: int) -> Note | None:
         """Return the cause that lies in the days of a figure, or None if its days are in the books and closed."""
@@ -179,17 +168,11 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
             plan.presences.seen.causes, key, lambda: [cause(self, base, column_read, window) for cause in CAUSES]
         )
 
+    @cached_method
     def _day_bases(self, expression: Expression) -> tuple[Base, ...]:
         """Return a base for each domain, time rule and stock group of an expression: these decide on its days."""
-        known = self._known_day_bases.get(expression)
-        if known is None:
-            bases = [self._firsts.get(base, base) for base in expression.bases]
-            known = self._known_day_bases[expression] = tuple(dict.fromkeys(bases) if len(bases) > 1 else bases)
-        return known
-
-    @cached_property
-    def _known_day_bases(self) -> dict[Expression, tuple[Base, ...]]:
-        return {}
+        bases = [self._firsts.get(base, base) for base in expression.bases]
+        return tuple(dict.fromkeys(bases) if len(bases) > 1 else bases)
 
     @cached_property
     def _firsts(self) -> Mapping[Base, Base]:
@@ -241,30 +224,22 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
 
     def is_late(self, base: Base, column_read: ColumnRead, at: int) -> bool:
         """Tell whether a balance has rows in the window of a place but none at its close."""
-        if self._amounts(base, column_read, at_close=True)[at] is not Nothing.MISSING:
+        if self._at_close(base, column_read)[at] is not Nothing.MISSING:
             return False
-        return self._amounts(base, column_read, at_close=False)[at] is not Nothing.MISSING
+        return self._in_whole_windows(base, column_read)[at] is not Nothing.MISSING
 
-    def _amounts(self, base: Base, column_read: ColumnRead, *, at_close: bool) -> Sequence[Figure]:
-        """Return the figures of a balance by place: at the close, or of the whole window."""
-        key = (base, column_read, at_close)
-        if key not in self._known:
-            figures = self.figures if at_close else self._with_whole_windows(base, column_read)
-            plan = figures.plan
-            own = plan.column_read(column_read.side, column_read.shared)
-            windows = plan.base_windows(base, own) if at_close else own.windows
-            amounts, batch = figures.amounts_of(base, own)
-            self._known[key] = amounts.figures(figures.cells(base.domain, windows, batch.splits), plan.stop)
-        return self._known[key]
+    @cached_method
+    def _at_close(self, base: Base, column_read: ColumnRead) -> Sequence[Figure]:
+        """Return the figures of a balance by place, at its close."""
+        return self.figures.over(self.figures.plan.base_windows(base, column_read), base, column_read)
 
-    def _with_whole_windows(self, base: Base, column_read: ColumnRead) -> Figures:
-        """Return figures whose batches read whole windows: these, if they hold the amounts of their months."""
+    @cached_method
+    def _in_whole_windows(self, base: Base, column_read: ColumnRead) -> Sequence[Figure]:
+        """Return the figures of a balance by place, as if all days of a window counted."""
         _, batch = self.figures.amounts_of(base, column_read)
-        return self.figures if batch.covers(column_read.windows) else self._before_close
-
-    @cached_property
-    def _known(self) -> dict[tuple[Base, ColumnRead, bool], Sequence[Figure]]:
-        return {}
+        figures = self.figures if batch.covers(column_read.windows) else self._before_close
+        own = figures.plan.column_read(column_read.side, column_read.shared)
+        return figures.over(own.windows, base, own)
 
     @cached_property
     def _before_close(self) -> Figures:
@@ -272,16 +247,10 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
         plan = self.figures.plan
         return self.figures if plan.axes else replace(plan, before_close=True).collect()
 
+    @cached_method
     def _operands(self, expression: FormulaExpression, column_read: ColumnRead) -> Mapping[str, Sequence[Figure]]:
         """Return the figures of the parts of a formula, by place."""
-        if (expression, column_read) not in self._known_operands:
-            parts = {name: self.figures.of(part, column_read) for name, part in expression.parts.items()}
-            self._known_operands[expression, column_read] = parts
-        return self._known_operands[expression, column_read]
-
-    @cached_property
-    def _known_operands(self) -> dict[tuple[FormulaExpression, ColumnRead], Mapping[str, Sequence[Figure]]]:
-        return {}
+        return {name: self.figures.of(part, column_read) for name, part in expression.parts.items()}
 
     @cached_property
     def _variances(self) -> Variances:

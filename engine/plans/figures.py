@@ -10,6 +10,7 @@ import polars as pl
 from msgspec import Struct
 
 from engine.books.reader import Reader
+from engine.model.caching import MOST_KEPT, cached_method
 from engine.model.catalogue import Base
 from engine.model.evaluation import KeyedFigures
 from engine.model.formulas import Figure, Nothing
@@ -32,7 +33,6 @@ from engine.plans.rows import (
 )
 from engine.plans.weights import Axis, Members
 from engine.plans.windows import (
-    MOST_KEPT,
     ColumnRead,
     DateWindow,
     DomainRead,
@@ -129,13 +129,11 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
         """The axes of the breakdown, without time."""
         return self.reads.axes
 
+    @cached_method
     def column_read(self, side: Side, shared: frozenset[str]) -> ColumnRead:
-        """Return the column read of a side, made once."""
-        known = self._column_reads.get((side, shared))
-        if known is None:
-            self.stop()
-            known = self._column_reads[side, shared] = ColumnRead(side, shared, self._windows_of(side), self.reader)
-        return known
+        """Return the column read of a side."""
+        self.stop()
+        return ColumnRead(side, shared, self._windows_of(side), self.reader)
 
     def _windows_of(self, side: Side) -> tuple[DateWindow, ...]:
         """Return the windows of a side, memoised by the books.
@@ -149,10 +147,6 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
             return windows_of(side, self.query, self.times, calendar, known)
 
         return reader.memo(("windows", side.shifts, len(side.terms) > 1, self.time_key), make, len)
-
-    @cached_property
-    def _column_reads(self) -> dict[tuple[Side, frozenset[str]], ColumnRead]:
-        return {}
 
     @cached_property
     def distinct_reads(self) -> tuple[ColumnRead, ...]:
@@ -251,45 +245,32 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
         )
         return in_order(seen, self.plan.query, self.plan.axes)
 
+    @cached_method
     def by_row(self, column_read: ColumnRead) -> KeyedFigures[Row]:
         """Return the figures of the rows of the plan in one column read, by place; a header has none."""
-        known = self._by_row.get(column_read)
-        if known is None:
-            known = self._by_row[column_read] = KeyedFigures()
-            reads, measured = self.plan.reads, self._measured(column_read)
-            computed = reads.computed
-            if measured.numerators.keys() >= reads.shown:
-                bases = reads.measured.values()
-                known.numerators.update(zip(reads.measured, map(measured.numerators.__getitem__, bases), strict=True))
-                known.denominators.update(
-                    zip(reads.measured, map(measured.denominators.__getitem__, bases), strict=True)
-                )
-            else:
-                computed = (*reads.measured, *computed)
-            for row in computed:
-                if row.expression is not None:
-                    known.add(row, self.of(row.expression, column_read))
-        return known
-
-    @cached_property
-    def _by_row(self) -> dict[ColumnRead, KeyedFigures[Row]]:
-        return {}
+        found = KeyedFigures[Row]()
+        reads, measured = self.plan.reads, self._measured(column_read)
+        computed = reads.computed
+        if measured.numerators.keys() >= reads.shown:
+            bases = reads.measured.values()
+            found.numerators.update(zip(reads.measured, map(measured.numerators.__getitem__, bases), strict=True))
+            found.denominators.update(zip(reads.measured, map(measured.denominators.__getitem__, bases), strict=True))
+        else:
+            computed = (*reads.measured, *computed)
+        for row in computed:
+            if row.expression is not None:
+                found.add(row, self.of(row.expression, column_read))
+        return found
 
     def of(self, expression: Expression, column_read: ColumnRead) -> Sequence[Figure]:
         """Return the figures of an expression in one column read, by place."""
         if isinstance(expression, MeasureExpression):
             figures = self._measured(column_read).of(expression.base)
             return [Nothing.UNAVAILABLE] * len(self.places) if figures is None else figures
-        computed = self._computed[column_read]
-        if expression not in computed:
-            computed[expression] = self._compute(expression, column_read)
-        return computed[expression]
+        return self._computed(expression, column_read)
 
-    @cached_property
-    def _computed(self) -> dict[ColumnRead, dict[FormulaExpression, Sequence[Figure]]]:
-        return defaultdict(dict)
-
-    def _compute(self, expression: FormulaExpression, column_read: ColumnRead) -> Sequence[Figure]:
+    @cached_method
+    def _computed(self, expression: FormulaExpression, column_read: ColumnRead) -> Sequence[Figure]:
         parts = {name: self.of(part, column_read) for name, part in expression.parts.items()}
         figures = expression.in_columns.evaluate(parts, self.plan.stop)
         why_not = self.plan.availability.why_not_by_member
@@ -301,23 +282,18 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
             ]
         return figures
 
+    @cached_method
     def _measured(self, column_read: ColumnRead) -> KeyedFigures[Base]:
         """Return the figures of the available bases in one column read, by place."""
-        known = self._known_measured.get(column_read)
-        if known is None:
-            known = self._known_measured[column_read] = KeyedFigures()
-            for domain in self.plan.domains:
-                for batch, amounts in self.amounts.get(column_read.domain_read(domain), ()):
-                    for bases in batch.shape.by_time.values():
-                        windows = self.plan.base_windows(bases[0], column_read)
-                        amounts.add_to(known, bases, self.cells(domain, windows, batch.splits), self.plan.stop)
-                if not self.plan.availability.carries_all(domain, column_read.windows):
-                    self._blank_finer(known, domain, column_read)
-        return known
-
-    @cached_property
-    def _known_measured(self) -> dict[ColumnRead, KeyedFigures[Base]]:
-        return {}
+        found = KeyedFigures[Base]()
+        for domain in self.plan.domains:
+            for batch, amounts in self.amounts.get(column_read.domain_read(domain), ()):
+                for bases in batch.shape.by_time.values():
+                    windows = self.plan.base_windows(bases[0], column_read)
+                    amounts.add_to(found, bases, self.cells(domain, windows, batch.splits), self.plan.stop)
+            if not self.plan.availability.carries_all(domain, column_read.windows):
+                self._blank_finer(found, domain, column_read)
+        return found
 
     def _blank_finer(self, known: KeyedFigures[Base], domain: str, column_read: ColumnRead) -> None:
         """Make the figures of a domain unavailable in windows that are finer than its rows."""
@@ -327,30 +303,28 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
                 pairs = zip(found, self.places, strict=True)
                 known.replace(base, [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in pairs])
 
+    def over(self, windows: Sequence[DateWindow], base: Base, column_read: ColumnRead) -> Sequence[Figure]:
+        """Return the figures of a base by place, over other windows than its own that its batch in a read holds."""
+        amounts, batch = self.amounts_of(base, column_read)
+        return amounts.figures(self.cells(base.domain, windows, batch.splits), self.plan.stop)
+
     def cells(self, domain: str, windows: Sequence[DateWindow], splits: IntervalSplits) -> Sequence[FigureCells]:
         """Return the cells of all places over the windows of some bases."""
         return figure_cells(windows, splits, self._alike(domain))
 
+    @cached_method
     def _alike(self, domain: str) -> Sequence[MembersAlike]:
         """Return the members of places as a domain knows them, those together that have the same time columns."""
-        if domain not in self._known_alike:
-            masked, stop = self.plan.availability.masked, self.plan.stop
-            if self.plan.times:
-                by_members = groupby(self.places, key=attrgetter("members"))
-                each = (
-                    (masked(domain, members), tuple([place.time for place in watched(found)]))
-                    for members, found in watched(by_members, stop)
-                )
-                by_times = groupby(each, key=itemgetter(1))
-                alike = [([members for members, _ in watched(found)], times) for times, found in by_times]
-            else:
-                alike = [([masked(domain, place.members) for place in watched(self.places, stop)], (0,))]
-            self._known_alike[domain] = alike
-        return self._known_alike[domain]
-
-    @cached_property
-    def _known_alike(self) -> dict[str, Sequence[MembersAlike]]:
-        return {}
+        masked, stop = self.plan.availability.masked, self.plan.stop
+        if not self.plan.times:
+            return [([masked(domain, place.members) for place in watched(self.places, stop)], (0,))]
+        by_members = groupby(self.places, key=attrgetter("members"))
+        each = (
+            (masked(domain, members), tuple([place.time for place in watched(found)]))
+            for members, found in watched(by_members, stop)
+        )
+        by_times = groupby(each, key=itemgetter(1))
+        return [([members for members, _ in watched(found)], times) for times, found in by_times]
 
 
 class StatementPlan(Struct, frozen=True):

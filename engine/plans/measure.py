@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from engine.books.reader import FactRead, Reader
 from engine.model.aggregation import TimeRule
+from engine.model.caching import cached_method
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Base
 from engine.model.exact import ONE, ZERO
@@ -231,16 +232,12 @@ class Batch(Struct, frozen=True, eq=False, dict=True):
 
     def runs(self, base: Base) -> Sequence[Run]:
         """Return the distinct runs of all windows of a base."""
-        at = self.shape.times[base]
-        known = self._runs.get(at)
-        if known is None:
-            every = (run for window in watched(self.windows[at]) for run in self.splits.runs(window))
-            known = self._runs[at] = tuple(dict.fromkeys(every))
-        return known
+        return self._runs_at(self.shape.times[base])
 
-    @cached_property
-    def _runs(self) -> dict[int, Sequence[Run]]:
-        return {}
+    @cached_method
+    def _runs_at(self, position: int) -> Sequence[Run]:
+        every = (run for window in watched(self.windows[position]) for run in self.splits.runs(window))
+        return tuple(dict.fromkeys(every))
 
 
 class AmountTable:

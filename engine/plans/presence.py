@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.aggregation import LookBack, TimeRule
+from engine.model.caching import MOST_KEPT, kept
 from engine.model.calendar.periods import Grain, Period, Span
 from engine.model.catalogue import Base, StockGroup
 from engine.model.errors import Unavailable
@@ -18,7 +19,7 @@ from engine.model.notes import Note
 from engine.model.scenarios import Reference, Side, TermSpan
 from engine.model.scope import EVERYTHING, NOTHING, Cell
 from engine.model.stopping import watched
-from engine.plans.windows import EMPTY_WINDOW, MOST_KEPT, DateWindow, DomainRead, IntervalSplits, kept
+from engine.plans.windows import EMPTY_WINDOW, DateWindow, DomainRead, IntervalSplits
 
 # Presence is restricted to the scope of the caller and ignores the filters of the request.
 

@@ -1,35 +1,21 @@
 """Date windows: the days that each column reads, split at every boundary so that each interval is summed once."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
 from operator import itemgetter
-from typing import TypeVar
 
 from msgspec import Struct
 
 from engine.books.reader import Reader
+from engine.model.caching import cached_method, kept
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import UNDATED_CODE, WITHOUT_DATE, Grain, PeriodRange, Span
 from engine.model.scenarios import Side, TermSpan
 from engine.model.stopping import watched
 from engine.queries.values import Query, TimeColumn
-
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
-MOST_KEPT = 2_000  # of what reports leave for later ones beside what the books memoise
-
-
-def kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    """Return what is kept under a key; make it first if there is nothing. Beyond a bound all are let go of."""
-    found = known.get(key)
-    if found is None:
-        if len(known) >= MOST_KEPT:
-            known.clear()
-        found = known[key] = make()
-    return found
 
 
 class DomainRead(Struct, frozen=True, cache_hash=True):
@@ -96,16 +82,10 @@ class ColumnRead(Struct, frozen=True, eq=False, dict=True):
     windows: tuple[DateWindow, ...]
     reader: Reader
 
+    @cached_method
     def domain_read(self, domain: str) -> DomainRead:
         """Return the part that belongs to one domain, the same object in every report."""
-        known = self._domain_reads.get(domain)
-        if known is None:
-            known = self._domain_reads[domain] = domain_read_of(domain, self.side, self.shared, self.reader)
-        return known
-
-    @cached_property
-    def _domain_reads(self) -> dict[str, DomainRead]:
-        return {}
+        return domain_read_of(domain, self.side, self.shared, self.reader)
 
 
 def domain_read_of(domain: str, side: Side, shared: frozenset[str], reader: Reader) -> DomainRead:

@@ -53,7 +53,8 @@ def causes_of(
         for found, own, sources in table.of_sources(places):
             if found.plan is not plan and plan.availability.why_not(expression):  # it may be there in the others alone
                 read = plan.columns[column][0]
-                told = [whole.unavailable(expression, read, found.places[at]) for at in watched(sources)]
+                places_of = (found.places[at] for at in watched(sources))
+                told = [whole.unavailable(expression, read, place.time, place.broken_down) for place in places_of]
                 yield row, column, own, told
                 continue
             if found not in causes:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.books.reader import Reader, label_of
+from engine.model.caching import MOST_KEPT
 from engine.model.errors import BadArguments, quoted
 from engine.model.evaluation import FigureCube, Places
 from engine.model.exact import ONE, Exact
@@ -22,7 +23,6 @@ from engine.plans.rows import Row
 from engine.plans.variances import Variances
 from engine.plans.weight_notes import is_weighed
 from engine.plans.weights import Axis
-from engine.plans.windows import MOST_KEPT
 from engine.queries.filters import filter_of
 from engine.queries.values import Filter, Ranking
 from engine.report.data import OTHERS, MemberTuple, ReportMember

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from engine.model.caching import cached_method
 from engine.model.calendar.families import CALENDAR, FISCAL, TRADING, GrainFamily, family_of, periods_in
 from engine.model.calendar.periods import (
     DAY,
@@ -30,14 +31,6 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
 
     days: Span
     grains: Mapping[Grain, GrainRules]
-
-    @cached_property
-    def _known(self) -> dict[tuple[Grain, int], Period]:
-        return {}
-
-    @cached_property
-    def _nested(self) -> dict[tuple[Grain, Grain], bool]:
-        return {}
 
     @cached_property
     def ordinals(self) -> Mapping[Grain, Sequence[int]]:
@@ -171,16 +164,12 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
             )
         return PeriodRange(first, last)
 
+    @cached_method
     def period(self, grain: Grain, ordinal: int) -> Period:
         """Return a period by grain and ordinal."""
-        known = self._known.get((grain, ordinal))
-        if known is None:
-            rules = self.grains[grain]
-            span = rules.span(ordinal)
-            code, name = rules.code(ordinal), rules.name(ordinal)
-            known = Period(grain, ordinal, code, span.first, span.last, name, rules.beside)
-            self._known[grain, ordinal] = known
-        return known
+        rules = self.grains[grain]
+        span = rules.span(ordinal)
+        return Period(grain, ordinal, rules.code(ordinal), span.first, span.last, rules.name(ordinal), rules.beside)
 
     def at(self, day: date, grain: Grain) -> Period | None:
         """Return the period of a grain that contains a day, None outside the calendar or without such a grain."""
@@ -212,6 +201,7 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
         inner = self.touching(asked.span, grain)
         return inner if inner and inner.span == asked.span else None
 
+    @cached_method
     def nests(self, inner: Grain, outer: Grain) -> bool:
         """Tell whether periods of the inner grain make up those of the outer grain."""
         if not {inner, outer} <= self.grains.keys() or inner.fineness > outer.fineness:
@@ -220,12 +210,10 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
             return True
         if family_of(inner) is family_of(outer):
             return inner is not Grain.WEEK or self.weeks_nest
-        if (inner, outer) not in self._nested:
-            firsts = (max(self.grains[outer].span(n).first, self.days.first) for n in self.ordinals[outer])
-            end = self.days_of(outer).last
-            ends = end == self.days.last or self.begins(end + DAY, inner)
-            self._nested[inner, outer] = ends and all(self.begins(day, inner) for day in firsts)
-        return self._nested[inner, outer]
+        firsts = (max(self.grains[outer].span(n).first, self.days.first) for n in self.ordinals[outer])
+        end = self.days_of(outer).last
+        ends = end == self.days.last or self.begins(end + DAY, inner)
+        return ends and all(self.begins(day, inner) for day in firsts)
 
     def begins(self, day: date, grain: Grain) -> bool:
         """Tell whether a period of a grain begins on a day."""

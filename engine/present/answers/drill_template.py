@@ -11,6 +11,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from engine.model.caching import cached_method
 from engine.model.stopping import watched
 from engine.present.answers.budget import Json
 from engine.report.data import Drill, MemberTuple, ReportColumn, ReportData, ReportLine
@@ -58,7 +59,7 @@ class DrillTemplate(Struct, frozen=True, dict=True):
 
     def of_place(self, place: MemberTuple) -> Json:
         """Return the fields of a row of members: the part in which its drill differs."""
-        shape = self._shape_of(place)
+        shape = self._shape_of(tuple([member.dimension for member in place.members]))
         if shape.is_whole and shape.own([member.id for member in place.members]) == place.drill:
             return {}
         return drill_field(differing(joined(self._fixed, place.drill), self._filled(place)))
@@ -145,19 +146,13 @@ class DrillTemplate(Struct, frozen=True, dict=True):
         return known
 
     def _fill(self, place: MemberTuple) -> Drill:
-        return self._shape_of(place).filled([member.id for member in place.members])
+        shape = self._shape_of(tuple([member.dimension for member in place.members]))
+        return shape.filled([member.id for member in place.members])
 
-    def _shape_of(self, place: MemberTuple) -> "FillingShape":
-        dimensions = tuple([member.dimension for member in place.members])
-        shape = self._shapes.get(dimensions)
-        if shape is None:
-            at = {text: at for at, dimension in enumerate(dimensions) for text in placeholders_of(dimension)}
-            shape = self._shapes[dimensions] = FillingShape.of(self._template, at)
-        return shape
-
-    @cached_property
-    def _shapes(self) -> dict[tuple[str, ...], "FillingShape"]:
-        return {}
+    @cached_method
+    def _shape_of(self, dimensions: tuple[str, ...]) -> "FillingShape":
+        at = {text: at for at, dimension in enumerate(dimensions) for text in placeholders_of(dimension)}
+        return FillingShape.of(self._template, at)
 
     def _operand(self, call: Drill) -> str | Json:
         """Return the call of an operand: its metric, with whatever else differs from the template."""

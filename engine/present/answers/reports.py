@@ -15,6 +15,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from engine.model.caching import cached_method
 from engine.model.calendar.fiscal import plain_period
 from engine.model.catalogue import Favourable
 from engine.model.errors import BadArguments, quoted
@@ -184,24 +185,18 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
             "rows": [self._place(*row) for row in watched(sheet.figures())],
         }
 
-    @cached_property
-    def _columns(self) -> dict[LayoutColumn, Json]:
-        return {}
-
+    @cached_method
     def _column(self, across: LayoutColumn) -> Json:
         """Return a scenario and place as a column."""
-        if across not in self._columns:
-            column, place = self.report.columns[across.column], self.report.places[across.place or 0]
-            named = {**level_json(place, self.report), **members_json(place), **labels_json(place, self.report)}
-            members = named if place.members else {}
-            self._columns[across] = {
-                **scenario_json(column),
-                **members,
-                **into_parent_json(place),
-                **({"is_total": True} if self.report.breakdown and place.is_total else {}),
-                **self.drills.of_column(column, place),
-            }
-        return self._columns[across]
+        column, place = self.report.columns[across.column], self.report.places[across.place or 0]
+        named = {**level_json(place, self.report), **members_json(place), **labels_json(place, self.report)}
+        return {
+            **scenario_json(column),
+            **(named if place.members else {}),
+            **into_parent_json(place),
+            **({"is_total": True} if self.report.breakdown and place.is_total else {}),
+            **self.drills.of_column(column, place),
+        }
 
     def _lines(self, sheet: Layout) -> Iterator[Json]:
         """Yield the lines as rows; a header has no values, and a line below another is favourable as the one before."""
