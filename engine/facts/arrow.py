@@ -39,8 +39,9 @@ from engine.model.stopping import Stop, watched
 
 # Facts.
 #
-# The manifest decides which partitions a question touches. Each partition has its own filter and aggregation, and the
-# small results are concatenated. If a rollup of a partition can answer, it is summed instead of the rows.
+# The manifest decides which partitions a question touches. Small ones that lie in one span each are read as one frame;
+# every other has its own filter and aggregation. The results are concatenated. If a rollup of a partition can answer,
+# it is summed instead of the rows.
 
 
 JOINED_ROWS = 50_000  # of a partition or rollup that is read together with others

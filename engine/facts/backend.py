@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from engine.facts.arrow import ArrowFacts
-from engine.facts.files import MappedFiles
+from engine.facts.files import MappedFiles, mapped
 from engine.facts.manifest import Manifest, Partition, Pin, current_version, pin_current
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactLoad, FactStore
@@ -64,12 +64,12 @@ class ArrowBackend:
     def leaf_ids(self, dimension: str) -> pl.Series | None:
         """Return the ids of a leaf dimension in code order, the null member first. None if none was loaded."""
         codes = self._manifest.codes.get(dimension)
-        return pl.read_ipc(self._root / codes.file)["id"] if codes else None
+        return mapped(self._root / codes.file)["id"] if codes else None
 
     def table(self, name: str) -> pl.DataFrame | None:
         """Return a table of members, nodes or rates, None if it was never loaded."""
         stored = self._manifest.tables.get(name)
-        return pl.read_ipc(self._root / stored.file) if stored else None
+        return mapped(self._root / stored.file) if stored else None
 
     def member_identities(self, leaf: str, tables: Collection[str]) -> frozenset[str]:
         """Return the identities of the codes of a leaf dimension and of the given tables: files that never change."""

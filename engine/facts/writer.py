@@ -340,4 +340,4 @@ def ids_of(root: Path, codes: Codes | None) -> pl.Series:
     """Return the ids of a leaf dimension in code order, the null member first."""
     if codes is None:
         return pl.Series("id", [UNASSIGNED], dtype=pl.String)
-    return pl.read_ipc(root / codes.file)["id"]
+    return mapped(root / codes.file)["id"]
