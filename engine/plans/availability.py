@@ -120,9 +120,10 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
     def why_not_in(self, expression: Expression, window: DateWindow) -> str | None:
         """Return why a window shows no figure (it begins or ends inside a period of a domain), or None if it does."""
         for base in expression.bases:
-            if not self.carries(base.domain, window):
-                domain = self.catalogue.domains[base.domain]
-                return f"{domain.key} is held by {domain.grain.value}, not by {finest(window).value}"
+            domain = self.catalogue.domains[base.domain]
+            if others := [grain for grain in window.grains if not domain.carries(grain)]:
+                finest = min(others, key=lambda grain: grain.fineness)
+                return f"{domain.key} is held by {domain.grain.value}, not by {finest.value}"
         return None
 
     def carries(self, domain: str, window: DateWindow) -> bool:
@@ -163,8 +164,3 @@ def breaks_down_weighing(dimension: str, reader: Reader) -> bool:
         reader.weighs(dimension, leaves)
         for leaves in watched((members.top() or {}, *map(members.leaves, members.ids())))
     )
-
-
-def finest(window: DateWindow) -> Grain:
-    """Return the finest grain of the codes that bound a window."""
-    return min(window.grains, key=lambda grain: grain.fineness)

@@ -111,6 +111,34 @@ def test_t78_a_balance_and_a_count_of_the_days_that_two_calendars_share(retail: 
     assert (balance[april], balance[None, None]) == (sum(days), total("2026-05-01", "2026-05-02"))
 
 
+def test_t78_what_is_held_by_month_has_whole_months_alone_and_says_so(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": "date scenario amount\n2026-03-27 actual 1\n2026-04-10 actual 4",
+            "costs": "date scenario amount\n2026-03 actual 62\n2026-04 actual 8",
+        },
+        domains={
+            "gl": LEDGER,
+            "costs": "time: {column: date, grain: month}\ndimensions: {}\nmeasures: {amount: {places: 2}}\n"
+            "metrics:\n  opex: {measure: amount}\n",
+        },
+        statements={"pnl": "- {metric: revenue}\n- {metric: opex}\n"},
+        fiscal_year="{starts: 2, named_by: start}",
+        trading=WEEKS,
+    )
+    for dimensions in (["month", "trading_period"], ["trading_period", "month"]):
+        report = books.statement("pnl", scenarios=A, period=("2026-03", "2026-04"), dimensions=dimensions)
+        found = figures(report, "line", "month", "trading_period")
+        assert found["revenue", "2026-03", "TY2026-P02"] == 1
+        assert found["opex", "2026-03", "TY2026-P02"] is None
+        assert found["opex", "2026-04", "TY2026-P03"] == 8  # all of April lies in the period
+        assert found["opex", None, None] == 70
+        (unavailable,) = [note.message for note in report.notes if note.code == "unavailable"]
+        assert "'opex'" in unavailable
+        assert "costs is held by month, not by trading_period" in unavailable
+
+
 @pytest.mark.parametrize(
     ("dimensions", "period", "scenario"),
     [

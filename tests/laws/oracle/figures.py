@@ -124,7 +124,7 @@ def plain(books: OracleBooks, line: OracleLine, side: OracleSide, cell: OracleCe
 def can_answer(domain: str, cell: OracleCell) -> bool:
     """Tell whether a domain has what is filtered, and the grain that is asked for."""
     has = all(LEAF_OF[key] in LEAVES[domain] for key in (*cell.filters, *cell.excluded))
-    finer = cell.time in FINE and cell.column is not None  # the total of its periods can be told
+    finer = cell.column is not None and cell.column.grain in FINE  # the total of its periods can be told
     return has and (domain == GL or not (finer or cell.asked.grain in FINE))
 
 
