@@ -154,6 +154,7 @@ def others_cells(books: OracleBooks, request: OracleRequest, top: list[str]) -> 
             time=request.time,
             column=column,
             codes=codes,
+            grains=request.times,
         )
         found[tuple(sorted({first: OTHERS, **place, **dict(zip(times, codes, strict=True))}.items()))] = cell
     return found

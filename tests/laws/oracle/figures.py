@@ -12,7 +12,7 @@ from fractions import Fraction
 from operator import ge, gt, le, lt
 
 from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, TREES, OracleBase, OracleBooks, OracleFormula
-from tests.laws.oracle.calendar import FINE
+from tests.laws.oracle.calendar import DATE, FINE
 from tests.laws.oracle.expressions import divides, evaluate, is_additive, names
 from tests.laws.oracle.members import TOP, Weights, joined, placed, top_weights, weights, weights_without
 from tests.laws.oracle.reading import DatedRow, Scope, is_known, read, selects
@@ -124,8 +124,10 @@ def plain(books: OracleBooks, line: OracleLine, side: OracleSide, cell: OracleCe
 def can_answer(domain: str, cell: OracleCell) -> bool:
     """Tell whether a domain has what is filtered, and the grain that is asked for."""
     has = all(LEAF_OF[key] in LEAVES[domain] for key in (*cell.filters, *cell.excluded))
-    finer = cell.column is not None and cell.column.grain in FINE  # the total of its periods can be told
-    return has and (domain == GL or not (finer or cell.asked.grain in FINE))
+    grains: tuple[str, ...] = ()  # none: the total of all periods can be told
+    if cell.column is not None:  # days that periods cut are told if each of these is
+        grains = cell.grains if cell.column.grain == DATE else (cell.column.grain,)
+    return has and (domain == GL or not {*FINE} & {cell.asked.grain, *grains})
 
 
 def is_weighed(books: OracleBooks, base: OracleBase, cell: OracleCell) -> bool:

@@ -77,6 +77,7 @@ class OracleCell:
     time: str | None = None  # grain of a breakdown by periods
     column: Range | None = None  # one of them, or the days that one of each of two grains have in common
     codes: tuple[str, ...] = ()  # of those periods
+    grains: tuple[str, ...] = ()  # of those periods
     excluded: Cuts = field(default_factory=dict)  # members that its filters leave out
 
 

@@ -186,6 +186,7 @@ def cell(
         time=request.time,
         column=column,
         codes=codes,
+        grains=request.times[: len(codes)],
         excluded=request.excluded,
     )
 
