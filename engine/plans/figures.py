@@ -304,7 +304,7 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
                 known.replace(base, [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in pairs])
 
     def over(self, windows: Sequence[DateWindow], base: Base, column_read: ColumnRead) -> Sequence[Figure]:
-        """Return the figures of a base by place, over other windows than its own that its batch in a read holds."""
+        """Return the figures of a base by place, over some windows: one for each column of time, then the total."""
         amounts, batch = self.amounts_of(base, column_read)
         return amounts.figures(self.cells(base.domain, windows, batch.splits), self.plan.stop)
 
