@@ -1,6 +1,7 @@
 """Explains a variance: reads the figures of its lists together and makes the contributions of them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -10,7 +11,7 @@ from engine.model.errors import BadArguments, DimensionUnavailable, UnknownName,
 from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
 from engine.model.notes import Note
-from engine.model.stopping import Stop, never
+from engine.model.stopping import Stop, never, watched
 from engine.plans.blank_causes import NO_ROWS, BlankCauses
 from engine.plans.figure_forms import FigureForm, RatioForm, form_of
 from engine.plans.figures import FigurePlan, Figures, MetricPlan
@@ -18,8 +19,10 @@ from engine.plans.freshness import freshness
 from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
 from engine.plans.rows import Expression, FormulaExpression, Row, metric_expression, metric_row, statement_rows
 from engine.plans.weight_notes import axes_topped, differing_total, uneven_rows, written
+from engine.plans.windows import DateWindow
 from engine.queries.explanations import LINES, ExplainQuery, said_of_by
 from engine.queries.filters import filter_of
+from engine.queries.times import joined
 from engine.queries.values import Query, ScenarioColumn
 from engine.report.data import Comparison
 from engine.report.explained_lists import ExplainedFigure, SidePairs, by_lines, by_members, present
@@ -158,8 +161,8 @@ def one_level_below(query: Query, key: str, expression: Expression, reader: Read
 def refuse_dimension(key: str, figure: ExplainedFigure, plan: FigurePlan) -> None:
     """Raise an error for a dimension that cannot explain a figure.
 
-    DimensionUnavailable if an operand lacks it, BadArguments for time where the figure is no sum over time, and for
-    members that share leaves where the figure is no sum.
+    DimensionUnavailable if an operand lacks it, BadArguments for time where the figure is no sum over time, and where
+    the figure is no sum for members that share leaves and for periods that are not those of the total.
     """
     for expression in (row.expression for row in plan.rows if row.expression is not None):
         if plan.availability.missing_dimensions(expression):
@@ -179,16 +182,30 @@ def refuse_dimension(key: str, figure: ExplainedFigure, plan: FigurePlan) -> Non
             field="by",
             got=key,
         )
-    sharing = None
-    if plan.axes and (isinstance(figure.form, RatioForm) or figure.volume):
-        sharing = members_sharing(plan.axes[0], plan.reader)
-    if sharing:
+    if not isinstance(figure.form, RatioForm) and not figure.volume:
+        return
+    for side in (read.side for read in plan.distinct_reads if plan.query.time and not make_up_total(read.windows)):
+        raise BadArguments(
+            f"The periods of {side.key} are not the days of its total, so that no ratio of theirs adds up. Explain it "
+            "by another dimension, or name a side without a window such as @ytd.",
+            field="by",
+            got=key,
+        )
+    if sharing := members_sharing(plan.axes[0], plan.reader) if plan.axes else None:
         raise BadArguments(
             f"{quoted(sharing)} of {key} share members below them, so that no ratio of theirs adds up. Filter {key} by "
             "nodes that share none.",
             field="by",
             got=key,
         )
+
+
+def make_up_total(windows: Sequence[DateWindow]) -> bool:
+    """Tell whether the days of all windows but the last are those of the last, the total, each once; or it has none."""
+    *periods, total = windows
+    spans = sorted((span for window in watched(periods) for span in window.spans), key=lambda span: span.first)
+    apart = all(one.last < other.first for one, other in pairwise(watched(spans)))
+    return not total.spans or (apart and joined(watched(spans)) == joined(total.spans))
 
 
 # The lists, and what is said beside them.

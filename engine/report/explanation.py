@@ -15,7 +15,7 @@ from engine.plans.freshness import Freshness
 from engine.report.data import Drill, ReportColumn, ReportLine
 from engine.report.permission import Permission
 
-SHARED = "(shared)"  # key of the row that takes back what members of a tree count twice
+SHARED = "(shared)"  # key of the row that takes back what members of a tree count twice, or periods that overlap
 VOLUME = "(volume)"  # key of the row of the volume as a whole
 WITHOUT_VOLUME = "(without_volume)"  # key of the row of amounts without volume
 NUMERATOR, DENOMINATOR = "numerator", "denominator"

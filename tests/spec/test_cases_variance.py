@@ -372,6 +372,28 @@ def test_balances_are_not_explained_by_time(cash: Door) -> None:
         explained(cash, "cash", "period", scenarios=("actual", "actual@py"), period=("2026-08", "2026-09"))
 
 
+@pytest.mark.parametrize(
+    ("side", "adds_up"), [("actual@ytd", False), ("actual@qtd", False), ("actual@pp", True), ("actual@py", True)]
+)
+def test_ratios_and_drivers_are_explained_by_periods_that_make_up_the_total(
+    books: Write, side: str, adds_up: bool
+) -> None:
+    """A sum is explained by any periods: what they count twice is in a row of its own."""
+    days = [f"{year}-{month:02}-05" for year in (2025, 2026) for month in (1, 2, 3)]
+    amounts = ("100 40 3", "80 10 2", "50 30 5", "70 20 4", "90 60 2", "60 10 9")
+    shop = books("\n".join(f"{day} actual DE {known}" for day, known in zip(days, amounts, strict=True)))
+    asked: dict[str, Any] = {"scenarios": ("actual", side), "period": ("2026-02", "2026-03")}
+    rows = contributions(explained(shop, "revenue", "period", **asked).lists[0])
+    assert ("(shared)" not in dict(rows)) == adds_up
+    for metric, drivers in (("margin", False), ("revenue", True)):
+        if adds_up:
+            (found,) = explained(shop, metric, "period", drivers=drivers, **asked).lists
+            assert {key for key, _ in contributions(found)} >= {"2026-02", "2026-03"}
+        else:
+            with pytest.raises(BadArguments, match=f"The periods of {side} are not the days of its total"):
+                explained(shop, metric, "period", drivers=drivers, **asked)
+
+
 def test_v14_a_blend_by_period(books: Write) -> None:
     amounts = {"actual": (100, 110, 40), "forecast": (95, 105, 120), "budget": (98, 104, 125)}
     rows = [
