@@ -15,19 +15,31 @@ import pytest
 from msgspec.structs import replace
 
 from engine.door import open_books
+from engine.facts import arrow
 from engine.facts.arrow import ArrowFacts
 from engine.facts.files import MappedFiles
 from engine.facts.landing import Landing
 from engine.facts.manifest import UNDATED, Partition, current_version, pin_current
 from engine.facts.writer import stage
-from engine.model.calendar.periods import Span
+from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
 from engine.model.fact_store import ROWS, SPAN, Aggregate, AggregateFunction, Slice
 from engine.model.feeds import LoadMode
 from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
 from tests.support.books import load_instance
 from tests.support.small import figure, write_instance
-from tests.unit.engine.facts.test_store import AMOUNT, FIRST, GL, SPANS, Fact, facts_of, frame_of, load_of
+from tests.unit.engine.facts.test_store import (
+    AMOUNT,
+    FIRST,
+    GL,
+    SPANS,
+    Fact,
+    cells,
+    facts_of,
+    frame_of,
+    load_of,
+    opened,
+)
 
 BY_ACCOUNT = replace(GL, rollups=(("account",),))
 BY_BOTH = replace(GL, rollups=(("account",), ("account", "centre")))
@@ -86,6 +98,26 @@ def test_sums_are_the_same_with_and_without(tmp_path: Path, seed: int, keys: tup
             )
             assert found.equals(expected)
             assert found.schema == expected.schema
+
+
+@pytest.mark.parametrize("keys", [(), ("account",), ("centre", "account")])
+@pytest.mark.parametrize("spans", [(WHOLE,), (*SPANS, WITHOUT_DATE)])
+def test_small_months_are_summed_together_as_large_ones_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spans: tuple[Span, ...], keys: tuple[str, ...]
+) -> None:
+    publish(tmp_path, facts_of(3), GL)
+    _, store, codes = opened(tmp_path)
+    question = replace(asked(*keys, aggregates=(*AMOUNT, Aggregate("amount", AggregateFunction.MAX))), spans=spans)
+    sums = [pl.col("amount", ROWS).sum(), pl.col("amount.max").max()]
+    for cell, _ in cells(codes):
+        found = []
+        for together in (arrow.JOINED_ROWS, 0):
+            with monkeypatch.context() as patched:
+                patched.setattr(arrow, "JOINED_ROWS", together)
+                found.append(store.sums(question, cell).collect().group_by(SPAN, *keys).agg(sums).sort(SPAN, *keys))
+        assert found[0].equals(found[1])
+        assert found[0].is_empty() == cell.is_nothing
+        assert found[0].schema == found[1].schema
 
 
 def test_counts_of_rows_pass_thirty_two_bits(tmp_path: Path) -> None:

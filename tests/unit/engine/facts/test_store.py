@@ -310,27 +310,6 @@ def test_presence_names_leaves_without_a_member_and_the_loads_of_rows_that_are_s
         assert [store.brought_by("gl", "actual", load, cell) for load in ("load-one-0", "load-two-1")] == loads
 
 
-@pytest.mark.parametrize("keys", [(), ("account",), ("centre", "account")])
-@pytest.mark.parametrize("spans", [(Span(FIRST, date(2021, 4, 30)),), (*SPANS, WITHOUT_DATE)])
-def test_small_months_are_summed_together_as_large_ones_one_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spans: tuple[Span, ...], keys: tuple[str, ...]
-) -> None:
-    publish(tmp_path, facts_of(3), load_of())
-    _, store, codes = opened(tmp_path)
-    most = (*AMOUNT, Aggregate("amount", AggregateFunction.MAX))
-    asked = Slice(domain="gl", scenario="actual", spans=spans, keys=keys, aggregates=most)
-    sums = [pl.col("amount", ROWS).sum(), pl.col("amount.max").max()]
-    for cell, _ in cells(codes):
-        found = []
-        for together in (arrow.JOINED_ROWS, 0):
-            with monkeypatch.context() as patched:
-                patched.setattr(arrow, "JOINED_ROWS", together)
-                found.append(store.sums(asked, cell).collect().group_by(SPAN, *keys).agg(sums).sort(SPAN, *keys))
-        assert found[0].equals(found[1])
-        assert found[0].is_empty() == cell.is_nothing
-        assert found[0].schema == found[1].schema
-
-
 @pytest.mark.parametrize(("together", "frames"), [(arrow.JOINED_ROWS, 1), (0, 4)])
 def test_a_filter_stands_between_every_frame_and_its_sum(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int, frames: int
