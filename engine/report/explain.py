@@ -186,7 +186,7 @@ def refuse_dimension(key: str, figure: ExplainedFigure, plan: FigurePlan) -> Non
         return
     for side in (read.side for read in plan.distinct_reads if plan.query.time and not make_up_total(read.windows)):
         raise BadArguments(
-            f"The periods of {side.key} are not the days of its total, so that no ratio of theirs adds up. Explain it "
+            f"The periods of {side.key} are not the days of its total, so that no ratio or price adds up. Explain it "
             "by another dimension, or name a side without a window such as @ytd.",
             field="by",
             got=key,
