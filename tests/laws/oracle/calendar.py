@@ -232,12 +232,13 @@ def window(shift: str, asked: Range, fiscal: Fiscal) -> Range:
         return Range(OraclePeriod(WEEK, date.fromisocalendar(end.first.isocalendar().year, 1, 1)), end)
     of_calendar = (shift.startswith("c") or end.grain in OF_CALENDAR) and fiscal.starts > 1
     quarter, year = (CQUARTER, CYEAR) if of_calendar else (QUARTER, YEAR)
-    if end.grain in OF_TRADING:
+    named = shift.startswith("c")  # a window of the calendar, of whatever period
+    if end.grain in OF_TRADING and not named:
         quarter, year = TQUARTER, TYEAR
     whole = period_of(end.days.last, quarter if shift.endswith("qtd") else year, fiscal)
     if shift in ("fy", "cy", "ty") or (whole.days.last == end.days.last and LENGTHS[end.grain] > LENGTHS[whole.grain]):
         return Range(whole, whole)
-    if end.grain == WEEK:  # a quarter begins inside a week: days are what fits
+    if end.grain == WEEK or (end.grain in OF_TRADING and named):  # a quarter begins inside a week: days are what fits
         return Range(OraclePeriod(DATE, whole.first), OraclePeriod(DATE, end.days.last))
     if period_of(whole.first, end.grain, fiscal).first != whole.first:
         return Range(OraclePeriod(MONTH, whole.first), period_of(end.days.last, MONTH, fiscal))
