@@ -184,10 +184,11 @@ def refuse_dimension(key: str, figure: ExplainedFigure, plan: FigurePlan) -> Non
         )
     if not isinstance(figure.form, RatioForm) and not figure.volume:
         return
-    for side in (read.side for read in plan.distinct_reads if plan.query.time and not make_up_total(read.windows)):
+    reads = plan.distinct_reads if plan.query.time else ()
+    if overlapping := next((read.side.key for read in reads if not make_up_total(read.windows)), None):
         raise BadArguments(
-            f"The periods of {side.key} are not the days of its total, so that no ratio or price adds up. Explain it "
-            "by another dimension, or name a side without a window such as @ytd.",
+            f"The periods of {overlapping} are not the days of its total, so that no ratio or price adds up. Explain "
+            "it by another dimension, or name a side without a window such as @ytd.",
             field="by",
             got=key,
         )
