@@ -10,6 +10,7 @@ from base64 import b64decode
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from secrets import randbelow, token_urlsafe
 from typing import Any, TypeVar
@@ -42,13 +43,24 @@ class Server:
     log: Path
 
 
+def ports_of_process() -> Iterator[int]:
+    """Return the ports of this process in turn, over and over: no other process of a test run takes one of them."""
+    worker, count = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+    own = PORTS[int(worker.removeprefix("gw")) :: int(count)]
+    first = randbelow(len(own))  # not `random`: every test process seeds it alike
+    return cycle((*own[first:], *own[:first]))
+
+
+OWN_PORTS = ports_of_process()
+
+
 def free_port() -> int:
-    """Return a port nobody listens on."""
-    while True:
-        port = PORTS.start + randbelow(len(PORTS))  # not `random`: every test process seeds it alike
+    """Return a port nobody listens on, and which this process has not named for long."""
+    for port in OWN_PORTS:
         with socket.socket() as found, suppress(OSError):
             found.bind(("127.0.0.1", port))
             return port
+    raise AssertionError("every port is taken")
 
 
 def free_ports() -> dict[str, str]:
