@@ -230,7 +230,8 @@ class MappedFacts:
         frame = self._frames.get(file)
         if frame is None:
             frame = self._files.frame(file)
-            wide = self._types | ({ROWS: pl.Int64} if file != partition.file else {})  # release 0.3.0: in 32
+            # release 0.3.0 counted the rows of rollups in 32 bits
+            wide = self._types | ({ROWS: pl.Int64} if file != partition.file else {})
             narrow = [
                 pl.col(name).cast(wide[name])
                 for name, dtype in frame.schema.items()
