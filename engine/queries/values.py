@@ -44,8 +44,11 @@ class Filter(Struct, frozen=True, kw_only=True):
 
     @property
     def value(self) -> Hashable:
-        """A key that is equal for filters that select alike, for one caller."""
-        return (self.dimension.key, self.members, self.excluded)
+        """A key that is equal for filters that select alike, for one caller.
+
+        An exclusion without members keeps all others, or nothing if it names members and none of them is visible.
+        """
+        return (self.dimension.key, self.members, self.excluded, bool(self.leaves))
 
     @property
     def cell(self) -> Cell:

@@ -168,6 +168,17 @@ def test_a_drill_part_repeats_the_filter_of_its_own_call(sold: Door) -> None:
         assert all(drill["exclude"] == excluded for drill in drills)
 
 
+@pytest.mark.parametrize("dimensions", [[], ["tree"]])
+def test_an_exclusion_within_unknown_members_keeps_nothing_and_leaves_others_as_they_are(
+    sold: Door, dimensions: list[str]
+) -> None:
+    within: dict[str, Any] = {"tree": {"include": ["nowhere"], "exclude": ["A"]}}
+    without: dict[str, Any] = {"tree": {"exclude": ["A"]}}
+    for filters, total in ((within, None), (without, 4320), (within, None)):
+        report = sold.metric("revenue", scenarios=A, period=YEAR, filters=filters, dimensions=dimensions)
+        assert report.frame["value"].to_list()[-1] == total, filters
+
+
 def test_an_exclusion_of_nothing_is_refused(sold: Door) -> None:
     with pytest.raises(BadArguments, match="names no member"):
         sold.metric("revenue", scenarios=A, period=YEAR, filters={"product": {"exclude": []}})
