@@ -87,6 +87,11 @@ NOTES: dict[str, Wording] = {
     "window_replaces_range": Wording(
         Severity.INFO, "{scenario} shows {window} whatever the range: its window depends on the last period only."
     ),
+    "own_windows": Wording(
+        Severity.INFO,
+        "{scenario} reads a window of its own for each period of the breakdown; its total is that of {window}, not "
+        "their sum.",
+    ),
     "anchor": Wording(
         Severity.INFO, "Balances of {domain} ({group}) in {scenario} are those at the close of {anchor}."
     ),

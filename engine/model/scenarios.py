@@ -198,6 +198,11 @@ class Side(Struct, frozen=True):
         """Tell whether a shift replaces the range by a window, which depends on the last period only."""
         return any(shift.is_window for shift in self.shifts)
 
+    @property
+    def moves_by_period(self) -> bool:
+        """Tell whether a shift moves the range by periods of the requested grain."""
+        return any(not shift.is_window and not shift.years for shift in self.shifts)
+
     def window(self, calendar: Calendar, asked: PeriodRange) -> PeriodRange | None:
         """Return the range that this side reads for a requested range; None if no such range exists.
 

@@ -44,7 +44,12 @@ def window_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the notes on what a shifted view does to the range."""
     side, asked, calendar = column_read.side, plan.query.asked, plan.reader.catalogue.calendar
     window = side.window(calendar, asked)
-    if side.has_window and asked.count > 1 and window is not None:
+    if window is None:
+        return
+    other_grain = any(axis.grain is not asked.grain for axis in plan.query.time)
+    if len(plan.times) > 1 and (side.has_window or (side.moves_by_period and other_grain)):
+        yield Note.of("own_windows", scenario=side.key, window=column_read.windows[-1].label)
+    elif side.has_window and asked.count > 1:
         yield Note.of("window_replaces_range", scenario=side.key, window=window.label)
 
 

@@ -65,7 +65,9 @@ def axis_of(place: int, key: str, reader: Reader, filters: Sequence[Filter]) -> 
     """Return the axis of a breakdown, one level below a filter by the same dimension. The reader memoises it."""
     same = next((known for known in filters if known.dimension.key == key), None)
     size = 4 * reader.leaf_count(reader.members(key).leaf)  # an axis takes 340 to 500 bytes a leaf
-    return reader.memo_as_seen(("axis", place, key, same and same.value), lambda: make_axis(place, key, reader, same), size)
+    return reader.memo_as_seen(
+        ("axis", place, key, same and same.value), lambda: make_axis(place, key, reader, same), size
+    )
 
 
 def axis_of_leaves(leaf: str, count: int) -> Axis:

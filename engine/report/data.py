@@ -1,6 +1,6 @@
 """Report data: values that stand without the books they were read from."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -117,6 +117,12 @@ class ReportColumn(Struct, frozen=True, kw_only=True):
     style: ScenarioStyle
     window: PeriodRange | None  # the range it shows, if it differs from the range requested
     drill: Drill
+    windows: Mapping[str, PeriodRange] = {}  # by `period_key`: those it shows in other periods of a breakdown
+
+
+def period_key(ids: Iterable[str]) -> str:
+    """Return the key of some periods of a breakdown among the windows of a column."""
+    return " ".join(ids)
 
 
 class ReportMember(Struct, frozen=True):
@@ -180,6 +186,11 @@ class ReportData(Struct, frozen=True, eq=False, kw_only=True):
     catalogue_version: str
     data_version: str
     permission: Permission
+
+    def window(self, column: ReportColumn, place: MemberTuple) -> PeriodRange | None:
+        """Return the range that a column shows at a place, None if it is the one that is asked for there."""
+        periods = [member.id for member in place.members if member.dimension in self.time]
+        return column.windows.get(period_key(periods)) if periods else column.window
 
     def depth(self, place: MemberTuple) -> int:
         """Return how many sub-totals a place stands below."""

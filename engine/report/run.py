@@ -10,6 +10,7 @@ from engine.model.evaluation import FigureCube
 from engine.model.notes import Note
 from engine.model.scenarios import Side
 from engine.model.scope import Cuts
+from engine.model.stopping import watched
 from engine.plans.currency_notes import CurrencyRead, currency_notes, currency_reads
 from engine.plans.figures import FigurePlan, Figures, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import Freshness, freshness
@@ -23,7 +24,7 @@ from engine.plans.weight_notes import weight_notes
 from engine.plans.windows import ColumnRead
 from engine.queries.values import ScenarioColumn
 from engine.report.blanks import blank_notes
-from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, style_of
+from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, period_key, style_of
 from engine.report.drill import column_drill, line_drill, place_drill
 from engine.report.nested_ranking import report_table
 from engine.report.permission import Permission, permission_of, size_of
@@ -196,10 +197,12 @@ def column_of(column: ScenarioColumn, readings: tuple[ColumnRead, ...], plan: Fi
     """Return the report column of a scenario."""
     reference = column.reference
     window: PeriodRange | None = None
+    windows: Mapping[str, PeriodRange] = {}
     if isinstance(reference, Side):
         comparison = Comparison.FIGURE
         moved = reference.window(plan.reader.catalogue.calendar, plan.query.asked) if reference.shifts else None
         window = moved if moved != plan.query.asked else None
+        windows = windows_of_periods(reference, plan) if reference.shifts else {}
     else:
         comparison = Comparison.SHARE if reference.relative else Comparison.VARIANCE
     return ReportColumn(
@@ -209,4 +212,17 @@ def column_of(column: ScenarioColumn, readings: tuple[ColumnRead, ...], plan: Fi
         style=style_of(reference),
         window=window,
         drill=column_drill(reference, readings, plan),
+        windows=windows,
     )
+
+
+def windows_of_periods(side: Side, plan: FigurePlan) -> dict[str, PeriodRange]:
+    """Return the ranges that a shifted side shows in the periods of a breakdown, where they differ from these."""
+    calendar, found = plan.reader.catalogue.calendar, {}
+    for column in watched(plan.times):
+        runs = column.runs[-1:] if side.has_window else column.runs
+        moved = [window for run in runs if (window := side.window(calendar, run))]
+        if moved and moved != list(column.runs):
+            ids = (axis.member(period) for axis, period in zip(plan.query.time, column.periods, strict=False))
+            found[period_key(ids)] = PeriodRange(moved[0].start, moved[-1].end)
+    return found

@@ -7,6 +7,7 @@ import pytest
 
 from engine.door import Door
 from engine.model.errors import BadPeriod, DimensionUnavailable, GrainUnavailable, MixedGrains, Refusal
+from engine.model.exact import Exact
 from tests.support.small import codes, figure, figures, small_books
 
 A = {"A": "actual"}
@@ -159,6 +160,46 @@ def test_year_to_date_in_a_period_breakdown_is_a_window_of_each_column(tmp_path:
     assert "window_replaces_range" in codes(
         books.metric("revenue", scenarios={"Y": "actual@ytd"}, period=("2021-02", "2021-04"))
     )
+
+
+@pytest.mark.parametrize("subtotals", [False, True])
+def test_each_cell_of_a_shifted_view_names_the_periods_that_it_shows(tmp_path: Path, *, subtotals: bool) -> None:
+    months = [f"{year}-{month:02}" for year in (2019, 2020, 2021) for month in range(1, 13)]
+    books = daily(tmp_path, ",".join(f"{month}-15 {2**at}" for at, month in enumerate(months)))
+    views = {view: f"actual@{view}" for view in ("py", "pp", "ytd", "ltm", "fy")}
+    by_quarter = ["year", "quarter"] if subtotals else ["quarter"]
+    report = books.metric("revenue", scenarios=views, period="2021", dimensions=by_quarter, subtotals=subtotals)
+    for column, shown in zip(report.columns, report.figures[0], strict=True):
+        for place, value in zip(report.places, shown, strict=True):
+            asked = (place.members[-1].id,) * 2 if place.members else ("2021", "2021")
+            window = report.window(column, place)
+            period = (window.start.code, window.end.code) if window else asked
+            assert value == Exact(int(of(books, period) or 0)), (column.scenario, place, period)
+
+
+@pytest.mark.parametrize(
+    ("view", "period", "dimensions", "said"),
+    [
+        ("pp", "2021", ["quarter"], "2020"),
+        ("pp", ("2021-01", "2021-06"), ["quarter"], "Dec 2020 – May 2021"),
+        ("ytd", ("2021-02", "2021-04"), ["period"], "Jan 2021 – Apr 2021"),
+        ("pp", ("2021-02", "2021-04"), ["period"], None),
+        ("pp", "2021", ["year"], None),
+        ("py", "2021", ["quarter"], None),
+    ],
+)
+def test_a_total_that_is_not_the_sum_of_its_periods_says_so(
+    tmp_path: Path, view: str, period: str | tuple[str, str], dimensions: list[str], said: str | None
+) -> None:
+    months = [f"{year}-{month:02}" for year in (2020, 2021) for month in range(1, 13)]
+    books = daily(tmp_path, ",".join(f"{month}-15 {2**at}" for at, month in enumerate(months)))
+    report = books.metric("revenue", scenarios={"X": f"actual@{view}"}, period=period, dimensions=dimensions)
+    *within, total = figures(report, dimensions[0]).values()
+    assert (sum(filter(None, within)) != total) == (said is not None)
+    assert "window_replaces_range" not in codes(report)
+    messages = [note.message for note in report.notes if note.code == "own_windows"]
+    assert len(messages) == (said is not None)
+    assert all(str(said) in message for message in messages)
 
 
 def test_shifts_chain_and_commute_over_a_window(tmp_path: Path) -> None:

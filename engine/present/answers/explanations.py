@@ -73,7 +73,7 @@ def described(found: Explanation) -> Json:
         **({"favourable": line.favourable.value} if line.favourable is not Favourable.UP else {}),
         "period": period_json(found.period),
         "currency": found.currency,
-        "scenarios": [scenario_json(side) for side in found.sides],
+        "scenarios": [scenario_json(side, side.window) for side in found.sides],
     }
 
 

@@ -178,7 +178,7 @@ def into_parent_json(place: MemberTuple) -> Json:
 def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
     """Return the description of a column: its scenario, and a place of a statement or a metric."""
     column = report.columns[across.column]
-    window = column.window
+    window = column.window if across.place is None else report.window(column, report.places[across.place])
     shown: Json = {"key": f"c{at + 1}", "alias": column.heading, "scenario": column.scenario}
     if column.style not in OF_ACTUALS:
         shown["style"] = column.style.value

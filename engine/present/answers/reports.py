@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from engine.model.caching import cached_method
 from engine.model.calendar.fiscal import plain_period
+from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Favourable
 from engine.model.errors import BadArguments, quoted
 from engine.model.stopping import Stop, never, watched
@@ -180,7 +181,9 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
         report, drills = self.report, self.drills
         return {
             "metrics": [{**line_json(report, line), **drills.of_line(line)} for line in report.lines],
-            "scenarios": [{**scenario_json(column), **drills.of_column(column)} for column in report.columns],
+            "scenarios": [
+                {**scenario_json(column, column.window), **drills.of_column(column)} for column in report.columns
+            ],
             **({"dimensions": list(report.breakdown)} if report.breakdown else {}),
             "rows": [self._place(*row) for row in watched(sheet.figures())],
         }
@@ -191,7 +194,7 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
         column, place = self.report.columns[across.column], self.report.places[across.place or 0]
         named = {**level_json(place, self.report), **members_json(place), **labels_json(place, self.report)}
         return {
-            **scenario_json(column),
+            **scenario_json(column, self.report.window(column, place)),
             **(named if place.members else {}),
             **into_parent_json(place),
             **({"is_total": True} if self.report.breakdown and place.is_total else {}),
@@ -290,12 +293,12 @@ def line_json(report: ReportData, line: ReportLine, favourable: Favourable = Fav
     return said
 
 
-def scenario_json(column: ReportColumn) -> Json:
-    """Return a scenario as requested."""
-    window = {} if column.window is None else {"period": period_json(column.window)}
+def scenario_json(column: ReportColumn, window: PeriodRange | None) -> Json:
+    """Return a scenario as requested, with the range that it shows if that is another."""
+    period = {} if window is None else {"period": period_json(window)}
     unit = {"unit": "fraction"} if column.comparison is Comparison.SHARE else {}
     alias = without_defaults({"alias": column.heading}, {"alias": column.scenario})
-    return {**alias, "scenario": column.scenario, **window, **unit}
+    return {**alias, "scenario": column.scenario, **period, **unit}
 
 
 def short_freshness(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:
