@@ -63,11 +63,16 @@ def counterpart_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Not
 def coverage_notes(plan: FigurePlan, beside: ComparedColumns, domain: str) -> Iterator[Note]:
     """Yield the notes on column reads with fewer periods of a domain than another; without any they are blank."""
     covered = {column_read: coverage_of(plan, column_read, domain) for column_read in beside.column_reads}
+    in_weeks = plan.query.asked.grain is Grain.DATE  # as many days touch more weeks or fewer, by where they begin
     partial = (
         column_read
         for column_read, other in permutations(covered, 2)
         if covered[column_read].held
-        and is_partial(covered[column_read], covered[other], alike=beside.is_variance or alike(column_read, other))
+        and is_partial(
+            covered[column_read],
+            covered[other],
+            alike=not in_weeks and (beside.is_variance or alike(column_read, other)),
+        )
     )
     for column_read in dict.fromkeys(partial):
         found = covered[column_read]
@@ -89,7 +94,7 @@ def alike(column_read: ColumnRead, other: ColumnRead) -> bool:
 
 def is_partial(found: Coverage, other: Coverage, *, alike: bool) -> bool:
     """Tell whether a coverage is a smaller part of its window, or one of a shorter window where they are alike."""
-    if found.held * other.periods < other.held * found.periods:
+    if found.held * (other.periods + other.cut) < other.held * found.periods:
         return True
     return alike and found.held <= other.held and (found.periods, found.weeks or 0) < (other.periods, other.weeks or 0)
 

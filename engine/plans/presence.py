@@ -36,7 +36,8 @@ class Coverage(Struct, frozen=True, kw_only=True):
     """How many of the periods of a window hold rows. Grains coarser than a month count months."""
 
     held: int
-    periods: int
+    periods: int  # without those of `cut`
+    cut: int  # weeks without rows of which a range of days has a part: whether they lack rows is not known
     noun: str
     weeks: int | None  # length of the window, if periods consist of weeks
 
@@ -222,11 +223,15 @@ class Presences(Struct, frozen=True):
     def _coverage(self, domain_read: DomainRead, window: DateWindow, grain: Grain) -> Coverage:
         calendar = self.reader.catalogue.calendar
         finest = Grain.WEEK if grain is Grain.DATE else calendar.at_most_month(grain)
-        touched = (calendar.touching(span, finest) for span in window.spans)
+        held = self.periods(domain_read, window.spans, finest)
+        touched = [(span, run) for span in window.spans if (run := calendar.touching(span, finest))]
+        cut = {end for span, run in touched for end in (run.start, run.end) if end.span.overlap(span) != end.span}
+        empty = len(cut.difference(held)) if grain is Grain.DATE else 0
         weeks = [calendar.weeks(span, grain) for span in window.spans]
         return Coverage(
-            held=len(self.periods(domain_read, window.spans, finest)),
-            periods=sum(run.count for run in touched if run),
+            held=len(held),
+            periods=sum(run.count for _, run in touched) - empty,
+            cut=empty,
             noun=calendar.grains[finest].noun,
             weeks=None if None in weeks else sum(count for count in weeks if count),
         )

@@ -348,5 +348,5 @@ def test_weekends_are_no_difference_of_coverage(tmp_path: Path) -> None:
     assert "scenario_partial" not in codes(alike)
     longer = books.metric("revenue", scenarios=variance, period=("2021-01-01", "2021-01-31"))
     assert "scenario_partial" not in codes(longer)
-    earlier = books.metric("revenue", scenarios={"V": "var(actual,actual@pp10)"}, period=("2021-01-01", "2021-01-20"))
+    earlier = books.metric("revenue", scenarios={"V": "var(actual,actual@pp14)"}, period=("2021-01-04", "2021-01-24"))
     assert "scenario_partial" in codes(earlier)

@@ -1,5 +1,6 @@
 """Note scenario_partial: a scenario holds fewer periods of the range, or lacks lines, beside another."""
 
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from engine.model.notes import messages
 from engine.report.report import Report
 from tests.support.small import figures, small_books
 
+SATURDAY = 5
 A, B = {"A": "actual"}, {"B": "budget"}
 ROWS = """
 date    scenario account amount
@@ -23,19 +25,19 @@ date    scenario account amount
 """
 
 
-def books(folder: Path, **more: Any) -> Door:
+def books(folder: Path, rows: str = ROWS, time: str = "{column: date, grain: month}", **more: Any) -> Door:
     """Return sales and taxes of three months, a budget of sales of two, and sales of the year before."""
     return small_books(
         folder,
-        facts={"gl": ROWS},
+        facts={"gl": rows},
         domains={
-            "gl": """
-            time: {column: date, grain: month}
-            dimensions: {account: account}
-            measures: {amount: {places: 0}}
+            "gl": f"""
+            time: {time}
+            dimensions: {{account: account}}
+            measures: {{amount: {{places: 0}}}}
             metrics:
-              sales: {measure: amount, where: {account: sales}}
-              taxes: {measure: amount, where: {account: taxes}}
+              sales: {{measure: amount, where: {{account: sales}}}}
+              taxes: {{measure: amount, where: {{account: taxes}}}}
             """
         },
         dimensions="account: {kind: leaf}",
@@ -77,6 +79,25 @@ def test_a_scenario_without_rows_in_the_range_is_blank_and_not_partial(tmp_path:
     report = books(tmp_path).metric("sales", scenarios={**A, **B}, period="2021-03")
     assert said(report) == []
     assert "outside_books" in {note.code for note in report.notes}
+
+
+def test_a_range_of_days_that_begins_on_a_weekend_lacks_no_week(tmp_path: Path) -> None:
+    """In August 2026 the first week has a weekend alone, in August 2025 a Friday as well."""
+    first, days = date(2025, 1, 1), timedelta(days=1)
+    working = [day for at in range(730) if (day := first + at * days).weekday() < SATURDAY]
+    rows = "".join(f"\n{day} actual sales 1" for day in working)
+    daily = books(tmp_path / "whole", time="{column: date}", rows=f"date scenario account amount{rows}")
+    assert said(beside_prior_year(daily, ("2026-08-01", "2026-08-31"))) == []
+    assert said(beside_prior_year(daily, ("2026-02-01", "2026-02-28"))) == []
+    gap = [day for day in working if not date(2026, 8, 10) <= day <= date(2026, 8, 14)]
+    rows = "".join(f"\n{day} actual sales 1" for day in gap)
+    lacking = books(tmp_path / "gap", time="{column: date}", rows=f"date scenario account amount{rows}")
+    assert said(beside_prior_year(lacking, ("2026-08-01", "2026-08-31"))) == ["actual: 4 of 5 weeks of gl."]
+
+
+def beside_prior_year(daily: Door, days: tuple[str, str]) -> Report:
+    """Return the sales of some days beside those of the year before."""
+    return daily.metric("sales", scenarios={"A": "actual", "PY": "actual@py"}, period=days)
 
 
 def test_what_is_partial_is_what_the_caller_sees(tmp_path: Path) -> None:
