@@ -24,7 +24,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
     loaded_at: str | None  # of the latest load that brought a day that the plan reads
     load_id: str | None
     earliest_loaded_at: str | None  # of the first of these loads, if there are several
-    open: str | None  # the open periods of the range, as a code or START..END
+    open: str | None  # the open periods of the range that are loaded, as a code or START..END
     undated: int | None  # rows without a date, if the domain keeps them
     undated_amount: Exact | None = None  # of the first measure of money in them, if there are any
 
@@ -63,10 +63,11 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
         for term in column_read.side.terms
         if term.scenario.id == scenario
     ]
-    opened = [span for window in windows if (span := plan.presences.open_span(domain_read, window))]
+    until, opened = through or date.min, [plan.presences.open_span(domain_read, window) for window in windows]
+    known = [span for span in opened if span and span.first <= until]  # periods without a row yet are not open
     codes = ""
-    if opened:
-        bounds = (min(span.first for span in opened), max(span.last for span in opened))
+    if known:
+        bounds = (min(span.first for span in known), min(max(span.last for span in known), until))
         first, last = (calendar.code_at(day, plan.query.asked.grain) for day in bounds)
         codes = first if first == last else f"{first}..{last}"
     return Freshness(

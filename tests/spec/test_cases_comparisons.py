@@ -153,6 +153,14 @@ def test_a_missing_side_of_an_open_period_stays_unknown(tmp_path: Path) -> None:
     assert by_product(books)["V", "Q"] == -7  # January is closed to its last day
 
 
+def test_periods_without_a_row_yet_are_not_open(tmp_path: Path) -> None:
+    closed = "actual: {alias: A, kind: actual, closed_through: 2021-01}\nbudget: {alias: B, kind: budget}"
+    books = ledger(tmp_path, "2021-01-05 actual P 30\n2021-03-05 actual P 5", scenarios=closed)
+    for period, opened in ((("2021-01", "2021-12"), "2021-02..2021-03"), ("2021-03", "2021-03"), ("2021-04", None)):
+        report = books.metric("revenue", scenarios={"A": "actual"}, period=period)
+        assert report.freshness["gl"]["actual"].open == opened
+
+
 def test_t29_different_coverage_is_said(tmp_path: Path) -> None:
     months = [f"2021-{month:02}-05" for month in range(1, 13)]
     rows = "\n".join([f"{day} actual P 10" for day in months] + [f"{day} budget P 10" for day in months[:5]])
