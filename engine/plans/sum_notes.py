@@ -14,6 +14,7 @@ from engine.books.reader import Reader
 from engine.model.calendar.periods import Grain, Span
 from engine.model.catalogue import Base, DimensionKind, Domain, StockGroup
 from engine.model.errors import quoted
+from engine.model.fact_store import Presence
 from engine.model.members.trees import RaggedNodes
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import ALL_DAYS
@@ -50,21 +51,32 @@ def sign_notes(plan: FigurePlan) -> Iterator[Note]:
 
 
 def posting_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
-    """Yield the notes on weeks or days of data that is posted on one day of each month."""
+    """Yield the notes on weeks or days of data, or of balances, that are posted on one day of each month."""
     if plan.query.asked.is_undated:
         return
     grains = (plan.query.asked.grain, *(axis.grain for axis in plan.query.time))
     finest = min(grains, key=lambda grain: grain.fineness)
     for domain in plan.query.domains if finest in FINER else ():
-        days = plan.presences.of(column_read.domain_read(domain.key)).days(ALL_DAYS)
-        months = Counter((day.year, day.month) for day in watched(days))
-        if domain.carries(finest) and len(months) > 1 and set(months.values()) == {1}:
+        domain_read = column_read.domain_read(domain.key)
+        groups = {base.stock_group for base in plan.reads.balances if base.domain == domain.key}
+        posted = {domain.key: plan.presences.of(domain_read)} | {
+            f"{domain.key} ({key})": plan.presences.of(domain_read, domain.stock_groups[key])
+            for key in filter(None, groups)
+        }
+        coarser = [name for name, presence in posted.items() if is_posted_once_a_month(presence)]
+        if domain.carries(finest) and coarser:
             yield Note.of(
                 "coarser_postings",
                 scenario="+".join(term.key for term in column_read.side.terms),
-                domain=domain.key,
+                domain=coarser[0],
                 grain=plan.reader.catalogue.calendar.grains[finest].noun,
             )
+
+
+def is_posted_once_a_month(presence: Presence) -> bool:
+    """Tell whether rows lie on one day of each month, of several months."""
+    months = Counter((day.year, day.month) for day in watched(presence.days(ALL_DAYS)))
+    return len(months) > 1 and set(months.values()) == {1}
 
 
 def leap_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:

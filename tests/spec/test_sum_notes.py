@@ -92,6 +92,39 @@ def test_days_of_data_posted_once_a_month_say_so(tmp_path: Path) -> None:
     assert "coarser_postings" not in codes(north.metric("sales", scenarios=A, period="2020-03"))
 
 
+def test_days_between_the_closes_of_balances_say_so(tmp_path: Path) -> None:
+    found = small_books(
+        tmp_path,
+        facts={
+            "gl": """
+            date       scenario account amount
+            2020-01-31 actual   cash    100
+            2020-02-29 actual   cash    110
+            2020-02-12 actual   sales   10
+            2020-02-13 actual   sales   10
+            """
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {account: account}
+            measures: {amount: {places: 0}}
+            balances: {bs: {where: {account: cash}}}
+            metrics:
+              sales: {measure: amount, where: {account: sales}}
+              cash: {measure: amount, where: {account: cash}, over_time: closing}
+            """
+        },
+        dimensions="account: {kind: leaf}",
+    )
+    for period, grain in (("2020-W07", "week"), ("2020-02-12", "date")):
+        report = found.metric("sales", "cash", scenarios=A, period=period)
+        assert figures(report, "metric")["cash"] is None
+        assert said(report, "coarser_postings") == [{"scenario": "actual", "domain": "gl (bs)", "grain": grain}]
+        assert "coarser_postings" not in codes(found.metric("sales", scenarios=A, period=period))
+    assert "coarser_postings" not in codes(found.metric("cash", scenarios=A, period="2020-02"))
+
+
 def test_what_was_not_asked_for_and_was_assumed_is_said(tmp_path: Path) -> None:
     without = books(tmp_path)
     rows = rows_of(without, source_key="gl", scenario_id="actual")
