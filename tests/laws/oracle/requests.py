@@ -194,13 +194,14 @@ def cell(
 def narrowed(books: OracleBooks, request: OracleRequest, place: Mapping[str, str]) -> OracleRequest:
     """Return the request whose total is one place of another: a sub-total is that of the dimensions below it."""
     members = {key: (member,) for key, member in place.items() if key in LEAF_OF}
-    columns = time_columns(books, request) if request.times else ()
+    named = sum(key in place for key in request.dimensions if key not in request.by_member)
+    columns = time_columns(books, request, named) if named else ()
     column = next((column for codes, column in columns if set(codes) <= set(place.values())), None)
     return replace(
         request,
         asked=column or request.asked,
         filters={**request.filters, **members},
-        dimensions=tuple(key for key in request.dimensions if key not in place),
+        dimensions=tuple(key for key in request.by_member if key not in place),
         subtotals=False,
     )
 
