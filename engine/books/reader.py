@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from engine.books.books import Books, Size
 from engine.model.catalogue import Base, Catalogue, Dimension, Domain, HeaderLine, Metric, Statement
 from engine.model.exact import ONE
-from engine.model.fact_store import Asked, FactLoad, Presence, Question, unchanged
+from engine.model.fact_store import Asked, FactLoad, Presence, Question, unchanged, visible_loads
 from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet
 from engine.model.metric_names import as_seen
 from engine.model.profiles import Profile, permission
@@ -102,8 +102,14 @@ class Reader:
         return NOTHING if codes is None else Cell.where(dimension.leaf, codes)
 
     def loads(self, domain: str, scenario: str) -> Sequence[FactLoad]:
-        """Return the loads of a scenario of a domain in publishing order."""
-        return self._books.loads(domain, scenario)
+        """Return the loads that brought visible rows of a scenario of a domain in publishing order, with their days."""
+        loads, within = self._books.loads(domain, scenario), self.cell(scenario, domain)
+
+        def make() -> Sequence[FactLoad]:
+            seen, ask = self.presence(domain, scenario, EVERYTHING), self._store.presence
+            return list(visible_loads(loads, seen, lambda load: ask(domain, scenario, within, load)))
+
+        return loads if within.is_everything else self.memo_as_seen(("loads", domain, scenario), make, len)
 
     def load_of(self, table: str) -> str | None:
         """Return the id of the load of a table of members, nodes or rates."""
@@ -363,12 +369,6 @@ class Reader:
         within = self.shared_cell({scenario, *sides}, domain) & cut
         key = ("presence", domain, scenario, within)
         return self._books.memo(key, lambda: self._store.presence(domain, scenario, within))
-
-    def brought_by(self, domain: str, scenario: str, load: str) -> bool:
-        """Tell whether a visible row of a scenario of a domain comes from a load."""
-        within = self.cell(scenario, domain)
-        key = ("brought by", domain, scenario, load, within)
-        return self._books.memo(key, lambda: self._store.brought_by(domain, scenario, load, within))
 
 
 # Labels. An inner node can take its name and code from its posting leaf. If the reader may not see that leaf, the node

@@ -114,9 +114,5 @@ def is_served(attempt: LoadAttempt, reader: Reader) -> bool:
     domain = domain_of(attempt.target, reader.catalogue)
     if domain is None:
         return reader.load_of(attempt.target) == attempt.load_id
-    brought = [
-        scenario
-        for scenario in reader.scenarios
-        if any(load.load == attempt.load_id for load in reader.loads(domain.key, scenario))
-    ]
-    return any(reader.brought_by(domain.key, scenario, attempt.load_id) for scenario in brought)
+    served = (load for scenario in reader.scenarios for load in reader.loads(domain.key, scenario))
+    return any(load.load == attempt.load_id for load in served)

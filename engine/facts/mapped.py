@@ -77,14 +77,19 @@ class MappedFacts:
         """Return the type of a column of days or codes."""
         return pl.Date if column == DATE else self.code_type(column)
 
-    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+    def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
         """Return the days that have rows; see FactStore. Without a filter the manifest knows them."""
-        parts = self.partitions(domain, scenario)
+        parts = [part for part in self.partitions(domain, scenario) if load in (None, part.load)]
         undated = [part for part in parts if part.bucket == UNDATED]
         days = {day for part in watched(parts) for day in part.dates}
         if within.is_everything:
             return Presence(tuple(sorted(days)), sum(part.rows for part in undated))
-        held, inside = self.occurring(domain, scenario, DATE, days, within), self.inside(within)
+        inside = self.inside(within)
+        held = (
+            self.values(parts, domain, DATE, None, inside)
+            if load
+            else self.occurring(domain, scenario, DATE, days, within)
+        )
         return Presence(tuple(sorted(held)), sum(self.row_count(domain, part, inside) for part in undated))
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
@@ -206,12 +211,6 @@ class MappedFacts:
                 flags = self.kept(domain, part, inside).select(lacking).collect().row(0, named=True)
                 found.update(key for key, holds in flags.items() if holds)
         return frozenset(found)
-
-    def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
-        """Tell whether any row comes from a load."""
-        inside = self.inside(within)
-        parts = (part for part in self.partitions(domain, scenario) if part.load == load)
-        return any(part.rows if within.is_everything else self.row_count(domain, part, inside) for part in parts)
 
     def kept(
         self, domain: str, part: Partition, inside: RowFilter, dimensions: frozenset[str] | None = None

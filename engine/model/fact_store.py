@@ -2,7 +2,8 @@
 
 from bisect import bisect_left, bisect_right
 from calendar import monthrange
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from enum import Enum
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Protocol
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.caching import cached_method
 from engine.model.calendar.calendar import Calendar
@@ -241,17 +243,14 @@ class FactStore(Protocol):
         is not fixed. Raises BadArguments beyond `most` rows, when it is asked or collected.
         """
 
-    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
-        """Return the days that have rows, and the number of rows without a date."""
+    def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
+        """Return the days that have rows, perhaps those of one load, and the number of rows without a date."""
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
         """Return the codes of a leaf dimension that occur in the rows."""
 
     def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
         """Return the leaf dimensions for which some row has no member."""
-
-    def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
-        """Tell whether any row comes from a load."""
 
 
 def answer(question: Question, store: FactStore) -> pl.LazyFrame:
@@ -287,6 +286,22 @@ class FactLoad(Struct, frozen=True, kw_only=True):
     load: str
     at: datetime
     days: frozenset[date]
+
+
+def visible_loads(loads: Sequence[FactLoad], seen: Presence, rows_of: Callable[[str], Presence]) -> Iterator[FactLoad]:
+    """Yield those of all loads that brought visible rows, each with the days of these.
+
+    `seen` is the presence of all visible rows. Days that several loads brought do not tell whose rows are visible:
+    `rows_of` asks for the presence of one load.
+    """
+    brought = Counter(day for load in loads for day in watched(load.days))
+    for load in watched(loads):
+        days, undated = load.days.intersection(seen.dates), seen.undated
+        if len(loads) > 1 and (not days or any(brought[day] > 1 for day in watched(days))):
+            own = rows_of(load.load)
+            days, undated = frozenset(own.dates), own.undated
+        if days or undated:
+            yield replace(load, days=days)
 
 
 class Backend(Protocol):

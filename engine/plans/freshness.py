@@ -9,7 +9,7 @@ from engine.books.reader import FactRead, Reader
 from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
 from engine.model.exact import Exact
-from engine.model.fact_store import Aggregate, FactLoad, Presence, Slice
+from engine.model.fact_store import Aggregate, FactLoad, Slice
 from engine.model.scenarios import ScenarioTerm, TermSpan
 from engine.model.scope import EVERYTHING
 from engine.model.stopping import never
@@ -56,7 +56,7 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
     calendar = plan.reader.catalogue.calendar
     domain_read = DomainRead(domain.key, (TermSpan(ScenarioTerm(plan.reader.catalogue.scenarios[scenario])),))
     presence = plan.presences.of(domain_read)
-    through, loads = presence.through, loads_read(plan, domain.key, scenario, presence)
+    through, loads = presence.through, loads_read(plan, domain.key, scenario)
     windows = [
         column_read.windows[-1]
         for column_read in plan.distinct_reads
@@ -94,13 +94,11 @@ def undated_amount(reader: Reader, domain: Domain, scenario: str) -> Exact | Non
     return reader.memo_as_seen(("undated amount", domain.key, scenario), read)
 
 
-def loads_read(plan: FigurePlan, domain: str, scenario: str, seen: Presence) -> Sequence[FactLoad]:
-    """Return the loads that brought the days that a plan reads, in the order of publication.
+def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[FactLoad]:
+    """Return the loads that brought visible rows of the days that a plan reads, in the order of publication.
 
-    If no visible row lies on these days, return the latest load; if no row is visible at all, return none.
+    If no visible row lies on these days, return the latest load of visible rows.
     """
-    if seen.through is None and not seen.undated:
-        return []
     loads = plan.reader.loads(domain, scenario)
     if len(loads) <= 1:
         return loads

@@ -67,9 +67,9 @@ class AttachedFacts(WarehouseFacts):
             ids={key: [NULL_ID, *listed[1:]] for key, listed in ids.items()},
         )
 
-    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+    def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
         """Return the days that had rows when the table was surveyed; only those of a version last. See FactStore."""
-        return replace(super().presence(domain, scenario, within), lasts=self._table.version is not None)
+        return replace(super().presence(domain, scenario, within, load), lasts=self._table.version is not None)
 
     def _text(self, domain: str, touched: Sequence[TouchedPart], within: Cell, keys: Collection[str]) -> StatementText:
         """Return an empty statement about some months of a scenario. Raises Unavailable if they cannot answer."""
@@ -225,9 +225,9 @@ class RoutedFacts:
         """See FactStore."""
         return self._of(asked.domain, asked.scenario).distinct(asked, within)
 
-    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+    def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
         """See FactStore."""
-        return self._of(domain, scenario).presence(domain, scenario, within)
+        return self._of(domain, scenario).presence(domain, scenario, within, load)
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
         """See FactStore."""
@@ -236,10 +236,6 @@ class RoutedFacts:
     def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
         """See FactStore."""
         return self._of(domain, scenario).unassigned(domain, scenario, dimensions, within)
-
-    def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
-        """See FactStore."""
-        return self._of(domain, scenario).brought_by(domain, scenario, load, within)
 
     def _of(self, domain: str, scenario: str) -> FactStore:
         return self._routes.get((domain, scenario), self._others)

@@ -128,11 +128,11 @@ class WarehouseFacts:
         """Return one row per span, key group and code of the counted dimension; see FactStore."""
         return self._answered(self._distinct(asked, within))
 
-    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+    def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
         """Return the days that have rows; the manifest knows them for a cell that contains every row."""
-        parts = self._here.partitions(domain, scenario)
+        parts = [part for part in self._here.partitions(domain, scenario) if load in (None, part.load)]
         if within.is_everything or within.is_nothing or all(part.file for part in parts):
-            return Presence((), 0) if within.is_nothing else self._here.presence(domain, scenario, within)
+            return Presence((), 0) if within.is_nothing else self._here.presence(domain, scenario, within, load)
         plan = self._ask(domain, within, parts, pl.Schema({DATE: pl.Date, ROWS: pl.Int64}), StatementText.days)
         counts = dict(self._answered(plan).collect().iter_rows())
         undated = counts.pop(None, 0)
@@ -165,16 +165,6 @@ class WarehouseFacts:
         plan = self._ask(domain, within, parts, schema, lambda text, held: text.least(held, keys))
         least = self._answered(plan).collect().row(0, named=True)
         return frozenset(key for key, code in least.items() if code == NULL_CODE)
-
-    def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
-        """Tell whether any row comes from a load."""
-        parts = [part for part in self._here.partitions(domain, scenario) if part.load == load and part.rows]
-        if within.is_everything or within.is_nothing or not parts:
-            return bool(parts) and within.is_everything
-        if all(part.file for part in parts):
-            return self._here.brought_by(domain, scenario, load, within)
-        plan = self._ask(domain, within, parts, pl.Schema({ROWS: pl.Int64}), StatementText.any_row)
-        return not self._answered(plan).collect().is_empty()
 
     # Plans of answers.
 

@@ -147,12 +147,6 @@ class StatementText:
         least = (f"min({self.column(key)}) as tieout_least{at}" for at, key in enumerate(dimensions))
         return self._made(f"select {', '.join(least)} from {self._source()} where {' and '.join(self._tests(parts))}")
 
-    def any_row(self, parts: Sequence[int]) -> SqlStatement:
-        """Ask for one row, if there is any."""
-        return self._made(
-            f"select 1 as tieout_one from {self._source()} where {' and '.join(self._tests(parts))} limit 1"
-        )
-
     # The rows of a question.
 
     def column(self, key: str) -> str:

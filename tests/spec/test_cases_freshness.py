@@ -96,6 +96,18 @@ def test_a_blend_reads_each_scenario_on_its_own_days(tmp_path: Path) -> None:
     assert feeds.told(outlook, "forecast") == ("L4", None)
 
 
+@pytest.mark.parametrize("hidden_on", ["2021-01-10", "2021-02-10", "2021-04-10"])
+def test_on_which_days_a_load_brought_hidden_rows_is_not_told(tmp_path: Path, hidden_on: str) -> None:
+    profiles = "seen: {scenarios: {actual: {dimensions: {product: {allow: [A]}}}}}"
+    feeds = DatedLedger(tmp_path, rows(months=MONTHS[:2]), profiles, load="append")
+    feeds.load("", at=JANUARY)
+    whole = feeds.load("", f"{hidden_on} actual B 10")
+    seen = open_books(feeds.folder, state=feeds.state, profile="seen")
+    assert feeds.told(whole.metric("revenue", scenarios=A, period=hidden_on))[0] == "L2"
+    for period in ("2021-01-10", "2021-02-10", "2021-04-10", ("2021-01", "2021-04")):
+        assert feeds.told(seen.metric("revenue", scenarios=A, period=period)) == ("L1", None)
+
+
 def test_a_load_of_rows_that_are_hidden_is_not_told_from_none(tmp_path: Path) -> None:
     profiles = "seen: {scenarios: {actual: {dimensions: {product: {allow: [A]}}}}}"
     feeds = DatedLedger(tmp_path, rows(months=MONTHS[:2]), profiles)

@@ -14,7 +14,7 @@ from tests.support.small import csv, write_instance
 class DatedLedger:
     """A ledger whose feed replaces periods, and what its loads are called here: by when they were published."""
 
-    def __init__(self, folder: Path, facts: str, profiles: str = "") -> None:
+    def __init__(self, folder: Path, facts: str, profiles: str = "", load: str = "replace_periods") -> None:
         self.state = folder / "state"
         self.folder = write_instance(
             folder / "small",
@@ -38,7 +38,7 @@ class DatedLedger:
                 forecast: {alias: Forecast, kind: forecast}
             """,
             profiles=profiles,
-            bindings={"gl": {"load": "replace_periods", "rejects": {"allow": 100}}},  # rows of other periods
+            bindings={"gl": {"load": load, "rejects": {"allow": 100}}},  # rows of other periods
         )
         self.names: dict[str, str] = {}
 

@@ -45,10 +45,10 @@ class WatchedStore:
         self.tell((asked, within))
         return self.store.distinct(asked, within)
 
-    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+    def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
         """Return presence."""
-        self.tell(("presence", domain, scenario, within))
-        return self.store.presence(domain, scenario, within)
+        self.tell(("presence", domain, scenario, within, load))
+        return self.store.presence(domain, scenario, within, load)
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
         """Return codes."""
@@ -59,8 +59,3 @@ class WatchedStore:
         """Return the dimensions without a member."""
         self.tell(("unassigned", domain, scenario, tuple(dimensions), within))
         return self.store.unassigned(domain, scenario, dimensions, within)
-
-    def brought_by(self, domain: str, scenario: str, load: str, within: Cell) -> bool:
-        """Tell whether a row comes from a load."""
-        self.tell(("brought by", domain, scenario, load, within))
-        return self.store.brought_by(domain, scenario, load, within)

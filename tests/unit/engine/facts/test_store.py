@@ -307,7 +307,8 @@ def test_presence_names_leaves_without_a_member_and_the_loads_of_rows_that_are_s
     of_b = Cell.where("account", CodeSet(frozenset({codes["account"]["B"]})))
     for cell, unassigned, loads in ((EVERYTHING, {"centre"}, [True, True]), (of_b, set(), [False, True])):
         assert store.unassigned("gl", "actual", ["account", "centre"], cell) == unassigned
-        assert [store.brought_by("gl", "actual", load, cell) for load in ("load-one-0", "load-two-1")] == loads
+        brought = [store.presence("gl", "actual", cell, load) for load in ("load-one-0", "load-two-1", "nothing")]
+        assert [known.dates for known in brought] == [(FIRST,) if held else () for held in (*loads, False)]
 
 
 @pytest.mark.parametrize(("together", "frames"), [(arrow.JOINED_ROWS, 1), (0, 4)])
