@@ -199,11 +199,17 @@ def narrowed(books: OracleBooks, request: OracleRequest, place: Mapping[str, str
     column = next((column for codes, column in columns if set(codes) <= set(place.values())), None)
     return replace(
         request,
-        asked=column or request.asked,
+        asked=in_months(column, books) if column else request.asked,
         filters={**request.filters, **members},
         dimensions=tuple(key for key in request.by_member if key not in place),
         subtotals=False,
     )
+
+
+def in_months(days: Range, books: OracleBooks) -> Range:
+    """Return a range of days that are whole months as a range of months: books by month know no days."""
+    months = Range(*(period_of(day, MONTH, books.fiscal) for day in (days.days.first, days.days.last)))
+    return months if days.grain == DATE and months.days == days.days else days
 
 
 def line_of(books: OracleBooks, key: str) -> OracleLine:
