@@ -63,7 +63,8 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
         for term in column_read.side.terms
         if term.scenario.id == scenario
     ]
-    until, opened = through or date.min, [plan.presences.open_span(domain_read, window) for window in windows]
+    until = plan.presences.loaded_to(domain_read) or date.min
+    opened = [plan.presences.open_span(domain_read, window) for window in windows]
     known = [span for span in opened if span and span.first <= until]  # periods without a row yet are not open
     codes = ""
     if known:

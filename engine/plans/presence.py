@@ -191,7 +191,7 @@ class Presences(Struct, frozen=True):
 
     def is_open(self, domain_read: DomainRead, window: DateWindow, grain: Grain) -> bool:
         """Tell whether a window is open, or rows are loaded but not to its end."""
-        through, last = self.of(domain_read).through, window.last
+        through, last = self.loaded_to(domain_read), window.last
         if last is None:
             return False
         if self.open_span(domain_read, window):
@@ -199,6 +199,12 @@ class Presences(Struct, frozen=True):
         calendar = self.reader.catalogue.calendar
         period = calendar.at(last, calendar.at_most_month(grain))
         return through is not None and (period.first if period else last) > through
+
+    def loaded_to(self, domain_read: DomainRead) -> date | None:
+        """Return the last day of the last period that holds rows, at the domain's grain; None if there are no rows."""
+        last, grain = self.of(domain_read).through, self.reader.catalogue.domains[domain_read.domain].grain
+        period = last and self.reader.catalogue.calendar.at(last, grain)
+        return period.last if period else last
 
     def open_span(self, domain_read: DomainRead, window: DateWindow) -> Span | None:
         """Return the open days of a window, by the scenario that the last day is read from; None if all are closed."""

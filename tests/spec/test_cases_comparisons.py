@@ -153,6 +153,35 @@ def test_a_missing_side_of_an_open_period_stays_unknown(tmp_path: Path) -> None:
     assert by_product(books)["V", "Q"] == -7  # January is closed to its last day
 
 
+@pytest.mark.parametrize("over_time", ["sum", "closing"])
+@pytest.mark.parametrize("periods", ["quarter 2025-Q1 2025-Q2", "year 2024 2025", "month 2025-05 2025-06"])
+def test_the_last_loaded_period_of_books_by_quarter_or_year_is_loaded_to_its_end(
+    tmp_path: Path, periods: str, over_time: str
+) -> None:
+    grain, before, last = periods.split()
+    rows = "\n".join(f"{period} {scenario} e1 10" for period in (before, last) for scenario in ("actual", "budget"))
+    books = small_books(
+        tmp_path,
+        facts={"hr": f"period scenario entity heads\n{rows}\n{last} budget e2 5"},
+        domains={
+            "hr": f"""
+            time: {{column: period, grain: {grain}}}
+            dimensions: {{entity: entity}}
+            measures: {{heads: {{places: 0}}}}
+            metrics:
+              heads: {{measure: heads, over_time: {over_time}}}
+            """
+        },
+        dimensions="entity: {kind: leaf}",
+    )
+    report = books.metric("heads", scenarios=BOTH, period=last, dimensions=["entity"])
+    assert figures(report, "alias", "entity")["V", "e2"] == -5
+    assert "open_period" not in codes(report)
+    whole = books.metric("heads", scenarios=BOTH, period=(before, last), dimensions=["entity"])
+    found = figures(whole, "alias", "entity")
+    assert (found["V", "e1"], found["V", "e2"], found["V", None]) == (0, -5, -5)
+
+
 def test_periods_without_a_row_yet_are_not_open(tmp_path: Path) -> None:
     closed = "actual: {alias: A, kind: actual, closed_through: 2021-01}\nbudget: {alias: B, kind: budget}"
     books = ledger(tmp_path, "2021-01-05 actual P 30\n2021-03-05 actual P 5", scenarios=closed)
