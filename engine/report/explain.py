@@ -19,7 +19,7 @@ from engine.plans.freshness import freshness
 from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
 from engine.plans.rows import Expression, FormulaExpression, Row, metric_expression, metric_row, statement_rows
 from engine.plans.weight_notes import axes_topped, differing_total, uneven_rows, written
-from engine.plans.windows import DateWindow
+from engine.plans.windows import ColumnRead, DateWindow, shifted_window
 from engine.queries.explanations import LINES, ExplainQuery, said_of_by
 from engine.queries.filters import filter_of
 from engine.queries.times import joined
@@ -182,9 +182,16 @@ def refuse_dimension(key: str, figure: ExplainedFigure, plan: FigurePlan) -> Non
             field="by",
             got=key,
         )
+    reads = plan.distinct_reads if plan.query.time else ()
+    if other := next((read.side.key for read in reads if not is_of_range(read, plan)), None):
+        raise BadArguments(
+            f"The window of {other} beside the last {key} is not that of the range, so that its periods explain "
+            f"another variance. Ask for a range of whole {key} periods, or explain it by another dimension.",
+            field="by",
+            got=key,
+        )
     if not isinstance(figure.form, RatioForm) and not figure.volume:
         return
-    reads = plan.distinct_reads if plan.query.time else ()
     if overlapping := next((read.side.key for read in reads if not make_up_total(read.windows)), None):
         raise BadArguments(
             f"The periods of {overlapping} are not the days of its total, so that no ratio or price adds up. Explain "
@@ -199,6 +206,12 @@ def refuse_dimension(key: str, figure: ExplainedFigure, plan: FigurePlan) -> Non
             field="by",
             got=key,
         )
+
+
+def is_of_range(read: ColumnRead, plan: FigurePlan) -> bool:
+    """Tell whether the total of a breakdown by time reads the days of the figure without the breakdown."""
+    whole = shifted_window(read.side, plan.query.selected, plan.reader.catalogue.calendar)
+    return read.windows[-1].spans == whole.spans
 
 
 def make_up_total(windows: Sequence[DateWindow]) -> bool:

@@ -230,6 +230,25 @@ def test_an_explanation_asks_no_more_than_the_reports_of_its_lists(
         assert 0 < questions(tmp_path, lambda shop: explained(shop, metric, *by)) <= reports
 
 
+def test_both_sides_of_a_variance_are_those_of_the_range_whatever_explains_it(tmp_path: Path) -> None:
+    rows = "\n".join(
+        f"{day} {scenario} {entity} {amount * times}"
+        for scenario, times in (("actual", 1), ("budget", 10))
+        for day, entity, amount in (("2025-08-01", "N", 2), ("2026-02-01", "S", 4), ("2026-08-01", "N", 8))
+    )
+    shop = write_books(tmp_path, rows, fiscal_year="{starts: 7, named_by: end}")
+    views: dict[str, Any] = {"scenarios": ("actual@fy", "budget@fy"), "period": "CY2026"}
+    found = explained(shop, "revenue", "entity", **views)
+    assert (fraction(found.a), fraction(found.b)) == (4 + 8, 40 + 80)
+    for by in (["quarter", "entity"], ["entity", "quarter"], ["quarter"]):
+        with pytest.raises(BadArguments, match="beside the last quarter is not that of the range") as refused:
+            explained(shop, "revenue", *by, **views)
+        assert refused.value.field == "by"
+    for by in (["quarter", "entity"], ["entity", "quarter"]):
+        of_year = explained(shop, "revenue", *by, scenarios=("actual@fy", "budget@fy"), period="2026")
+        assert (fraction(of_year.a), fraction(of_year.b)) == (2 + 4, 20 + 40)
+
+
 PRICED = """
 time: {column: date}
 dimensions: {}
