@@ -264,8 +264,8 @@ class Reader:
         return self._visible_codes(self.catalogue.dimensions[dimension].leaf).__contains__
 
     def sees_all(self, dimension: str) -> bool:
-        """Tell whether every id of a dimension is visible, including ids of later loads."""
-        return self._visible_codes(self.catalogue.dimensions[dimension].leaf).is_all
+        """Tell whether every id that its table may bring to a dimension is visible, including ids of later loads."""
+        return self._granted_codes(self.catalogue.dimensions[dimension].leaf).is_all
 
     def _sees_every_id(self, dimension: str) -> bool:
         """Tell whether every id of a dimension is visible, those without leaves included: no id holds a hidden leaf.

@@ -167,6 +167,37 @@ def test_rows_that_are_hidden_are_not_served(tmp_path: Path) -> None:
     assert hidden.ask("get_load_status", load_id=load["load_id"])["served_now"] is False
 
 
+SHARED = """
+    time: {{column: date}}
+    dimensions: {{product: product}}
+    measures: {{amount: {{places: 2}}}}
+    metrics: {{{metric}: {{measure: amount}}}}
+"""
+
+
+@pytest.mark.parametrize("hidden", ["A", "P9"])
+def test_the_feed_of_members_does_not_tell_what_hidden_rows_post_to(tmp_path: Path, hidden: str) -> None:
+    """P9 is in no table of products: only hidden rows of the ledger have it."""
+    instance = write_instance(
+        tmp_path / "small",
+        facts={
+            "gl": f"date scenario product amount\n2021-01-05 actual {hidden} 1",
+            "sales": "date scenario product amount\n2021-01-05 actual A 5",
+        },
+        domains={"gl": SHARED.format(metric="revenue"), "sales": SHARED.format(metric="turnover")},
+        dimensions="product: {kind: leaf, members: live.product}",
+        tables={"product": "id\nA\nB"},
+        profiles="seen: {scenarios: {'*': {domains: {allow: [sales]}}}}\n"
+        f"assign: [{{subject: {SOMEBODY.subject}, profile: seen}}]",
+    )
+    loads = MemoryLoads()
+    load_feeds(instance, tmp_path / "state", loads=loads)
+    books = Fed(instance, tmp_path / "state", loads=loads)
+    binding = books.ask("get_binding", binding_id="product")
+    (load,) = books.ask("list_load_history", binding_id="product")["loads"]
+    assert (binding["file"], load["rows_landed"], binding["notes"]) == ("product.csv", 2, [])
+
+
 @pytest.mark.parametrize("grant", ["{domains: {allow: [people]}}", "{}"])
 def test_a_domain_in_which_a_scenario_is_hidden_is_one_in_which_it_has_no_rows(tmp_path: Path, grant: str) -> None:
     books = fed(tmp_path, f"{{actual: {{}}, budget: {grant}}}")
