@@ -6,7 +6,7 @@ from functools import partial
 from msgspec import Struct
 
 from engine.books.reader import Reader, code_of, label_of
-from engine.books.search import closest_members, index_of, visible_rows
+from engine.books.search import closest_members, index_of, visible_entries
 from engine.books.search_index import fold_whole
 from engine.model.catalogue import Dimension
 from engine.model.errors import BadArguments, echo, quoted
@@ -62,7 +62,7 @@ def find_by_name(dimension: str, names: Iterable[str], reader: Reader) -> Mappin
     """
     folded = {name: key for name in names if (key := fold_whole(name))}
     index = index_of(reader)
-    rows = index.named(set(folded.values()), visible_rows(index, dimension, reader))
+    rows = index.named(set(folded.values()), visible_entries(index, dimension, reader))
     found = {}
     for name, key in folded.items():
         members = [index.ids[row] for row in rows.get(key, ())]

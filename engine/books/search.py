@@ -31,7 +31,7 @@ CLOSE_SPELLING = "close spelling"
 WHY = ("listed", "exact", "beginning", "beginning of a word", "part", CLOSE_SPELLING)  # by rank
 NOTHING_FOUND = Best((), ())
 Rows = Sequence[tuple[int, int]]  # rank and row
-ROWS_HELD = 50  # row flags that take as much memory as one member
+FLAGS_HELD = 50  # flags of words that take as much memory as one member
 
 
 class Hit(Struct, frozen=True, kw_only=True):
@@ -202,20 +202,20 @@ def not_loaded(dimensions: Sequence[str], index: Index, reader: Reader) -> Itera
 
 
 class Findable(Struct, frozen=True):
-    """An index and the rows of it that a call may find, up to the page's end and one row beyond if there are more."""
+    """An index and the entries that a call may find, up to the page's end and one row beyond if there are more."""
 
     index: Index
-    visible: pl.Series
-    words: Callable[[], pl.Series]  # of the lexicon, those of visible rows
+    entries: pl.DataFrame
+    words: Callable[[], pl.Series]  # of the lexicon, those of the entries
 
     def as_written(self, query: str, limits: Limits) -> Best:
         """Return the best rows that have the words of a query, all if it has none."""
-        found = self.index.matches(query, self.visible) if query else self.index.listing(self.visible)
+        found = self.index.matches(query, self.entries) if query else self.index.listing(self.entries)
         return Best.of(found, self.index.first_node, *limits.ends)
 
     def spelled(self, query: str, limits: Limits) -> Best:
         """Return the best rows with words spelled like those of a query."""
-        found = self.index.spellings(query, self.visible, self.words())
+        found = self.index.spellings(query, self.entries, self.words())
         return NOTHING_FOUND if found is None else Best.of(found, self.index.first_node, *limits.ends)
 
     def best(self, query: str, limits: Limits) -> Best:
@@ -227,14 +227,14 @@ class Findable(Struct, frozen=True):
 def findable_members(dimension: str | None, reader: Reader) -> Findable:
     """Return the visible members and nodes of a dimension, of all if it is None."""
     index = index_of(reader)
-    visible = visible_rows(index, dimension, reader)
+    entries = visible_entries(index, dimension, reader)
 
     def words() -> pl.Series:
         return reader.memo_as_seen(
-            ("search words", dimension), lambda: index.visible_words(visible), len(visible) // ROWS_HELD
+            ("search words", dimension), lambda: index.words_of(entries), len(index.ids) // FLAGS_HELD
         )
 
-    return Findable(index, visible, words)
+    return Findable(index, entries, words)
 
 
 @dataclass(frozen=True)
@@ -286,12 +286,12 @@ def make_report_index(reader: Reader) -> Index:
 def findable_reports(reader: Reader) -> Findable:
     """Return the visible metrics, as records, and statements, as nodes."""
     index = report_index(reader)
-    visible = pl.Series([member != UNASSIGNED for member in index.ids], dtype=pl.Boolean)
+    entries = index.of_rows(pl.Series([member != UNASSIGNED for member in index.ids], dtype=pl.Boolean))
 
     def words() -> pl.Series:
-        return reader.memo_as_seen("report words", lambda: index.visible_words(visible))
+        return reader.memo_as_seen("report words", lambda: index.words_of(entries))
 
-    return Findable(index, visible, words)
+    return Findable(index, entries, words)
 
 
 def metrics_named(query: str, reader: Reader) -> Sequence[str]:
@@ -308,15 +308,17 @@ def closest_members(name: str, dimension: str, reader: Reader) -> Sequence[str]:
     return [members.index.ids[row] for _, row in places[:MOST_CLOSE]]
 
 
+def visible_entries(index: Index, dimension: str | None, reader: Reader) -> pl.DataFrame:
+    """Return the entries of the rows that are visible, and in the requested dimension if there is one."""
+
+    def make() -> pl.DataFrame:
+        return index.of_rows(visible_rows(index, dimension, reader))
+
+    return reader.memo_as_seen(("search entries", dimension), make, len)
+
+
 def visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl.Series:
     """Return a Boolean per row of the index: visible, and in the requested dimension if there is one."""
-    return reader.memo_as_seen(
-        ("search rows", dimension), lambda: find_visible_rows(index, dimension, reader), len(index.ids) // ROWS_HELD
-    )
-
-
-def find_visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl.Series:
-    """Return the same as `visible_rows`, computed anew from every member of every dimension."""
     visible: list[bool] = []
     for key, rows in index.dimensions.items():
         shown = reader.visible(key) if key in reader.dimensions and dimension in (None, key) else ()

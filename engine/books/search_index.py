@@ -219,14 +219,22 @@ class Index(Struct, frozen=True, dict=True):
         """Return the dimension of a row."""
         return next(key for key, rows in self.dimensions.items() if row in rows)
 
-    def listing(self, visible: pl.Series) -> pl.LazyFrame:
-        """Return all visible rows: columns ROW and RANK. `visible` is a Boolean per row, here and below."""
-        return pl.LazyFrame({ROW: visible.arg_true()}).with_columns(pl.lit(LISTED, pl.UInt32).alias(RANK))
+    def of_rows(self, visible: pl.Series) -> pl.DataFrame:
+        """Return the entries of visible rows, each with these rows alone. `visible` is a Boolean per row.
 
-    def matches(self, query: str, visible: pl.Series) -> pl.LazyFrame:
-        """Return the visible rows that contain every word of a folded query: columns ROW and RANK."""
+        A search reads these entries, so that its time does not depend on what others hold.
+        """
+        rows = pl.DataFrame({ENTRY: self.entry_of}).with_row_index(ROW).filter(visible)
+        return rows.group_by(ENTRY).agg(ROW).join(self.entries.drop(ROW), on=ENTRY)
+
+    def listing(self, entries: pl.DataFrame) -> pl.LazyFrame:
+        """Return the rows of some entries: columns ROW and RANK."""
+        return entries.lazy().select(ROW, pl.lit(LISTED, pl.UInt32).alias(RANK)).explode(ROW)
+
+    def matches(self, query: str, entries: pl.DataFrame) -> pl.LazyFrame:
+        """Return the rows of those entries that contain every word of a folded query: columns ROW and RANK."""
         words = sorted(dict.fromkeys(query.split(" ")), key=len, reverse=True)
-        return seen(reduce(holding, words, self.entries.lazy()).select(ROW, ranked(query, words)), visible)
+        return reduce(holding, words, entries.lazy()).select(ROW, ranked(query, words)).explode(ROW)
 
     @cached_property
     def whole_texts(self) -> pl.DataFrame:
@@ -236,10 +244,10 @@ class Index(Struct, frozen=True, dict=True):
             text.str.strip_chars(BEGIN + END).str.split(END + BEGIN).alias("whole"), ENTRY
         ).explode("whole")
 
-    def named(self, wholes: Collection[str], visible: pl.Series) -> Mapping[str, Sequence[int]]:
-        """Return the visible rows with each of some folded texts without spaces as id, code or name, in order."""
-        found = self.whole_texts.filter(pl.col("whole").is_in(list(wholes))).join(self.entries, on=ENTRY)
-        rows = seen(found.lazy().select("whole", ROW), visible).group_by("whole").agg(pl.col(ROW).sort()).collect()
+    def named(self, wholes: Collection[str], entries: pl.DataFrame) -> Mapping[str, Sequence[int]]:
+        """Return the rows of entries with each of some folded texts without spaces as id, code or name, in order."""
+        found = self.whole_texts.filter(pl.col("whole").is_in(list(wholes))).join(entries, on=ENTRY)
+        rows = found.lazy().select("whole", ROW).explode(ROW).group_by("whole").agg(pl.col(ROW).sort()).collect()
         return dict(rows.iter_rows())
 
     @cached_property
@@ -248,31 +256,33 @@ class Index(Struct, frozen=True, dict=True):
         words = pl.col("words").str.replace_all(END, " ", literal=True).str.split(" ")
         return Lexicon.of(self.entries.select(words.list.concat(pl.col("text").str.extract_all(PUNCTUATED)))["words"])
 
-    def visible_words(self, visible: pl.Series) -> pl.Series:
-        """Return a Boolean per word of the lexicon: whether a visible row has it."""
-        entries = pl.repeat(value=False, n=self.entries.height, eager=True)
-        return self.lexicon.used_in(entries.scatter(self.entry_of.filter(visible).unique(), values=True))
+    def words_of(self, entries: pl.DataFrame) -> pl.Series:
+        """Return a Boolean per word of the lexicon: whether one of some entries has it."""
+        every = pl.repeat(value=False, n=self.entries.height, eager=True)
+        return self.lexicon.used_in(every.scatter(entries[ENTRY], values=True))
 
-    def spellings(self, query: str, visible: pl.Series, visible_words: pl.Series) -> pl.LazyFrame | None:
-        """Return the visible rows that contain every word of a folded query or a close spelling of it, None if none do.
+    def spellings(self, query: str, entries: pl.DataFrame, among: pl.Series) -> pl.LazyFrame | None:
+        """Return the rows of entries that contain every word of a folded query or a close spelling, None if none do.
 
-        Columns ROW and RANK; a closer spelling has a lower rank. Call it only if `matches` finds nothing.
+        `among` holds the words of the entries. Columns ROW and RANK; a closer spelling has a lower rank. Call it only
+        if `matches` finds nothing.
         """
         words = [word for word in dict.fromkeys(query.split(" ")) if spaced(word)]
         if not 0 < len(words) <= MOST_WORDS:
             return None
         first, *others = sorted(words, key=len, reverse=True)
-        near = self.lexicon.near(first, visible_words)
-        found = near if first == query else with_same(near, self.entries, first)
+        near = self.lexicon.near(first, among).join(entries, on=ENTRY, how="semi")
+        found = near if first == query else with_same(near, entries, first)
         for word in others:
             if found.is_empty():
                 break
-            each = with_same(self.lexicon.near(word, visible_words), self.entries[found[ENTRY]], word)
+            near = self.lexicon.near(word, among)
+            each = with_same(near, entries.join(found, on=ENTRY, how="semi"), word)
             found = found.join(each, on=ENTRY).select(ENTRY, pl.col(LIKENESS) + pl.col(f"{LIKENESS}_right"))
         if found.is_empty():
             return None
-        rank = SPELLED + ALIKE - found[LIKENESS] // len(words)
-        return seen(self.entries[found[ENTRY]].lazy().select(ROW, rank.alias(RANK)), visible)
+        rank = SPELLED + ALIKE - pl.col(LIKENESS) // len(words)
+        return entries.lazy().join(found.lazy(), on=ENTRY).select(ROW, rank.alias(RANK)).explode(ROW)
 
 
 def with_same(near: pl.DataFrame, entries: pl.DataFrame, word: str) -> pl.DataFrame:
@@ -280,11 +290,6 @@ def with_same(near: pl.DataFrame, entries: pl.DataFrame, word: str) -> pl.DataFr
     same = holding(entries.lazy(), word).select(ENTRY, pl.lit(ALIKE, pl.UInt32).alias(LIKENESS))
     found = same if near.is_empty() else pl.concat([same, near.lazy()]).group_by(ENTRY).agg(pl.col(LIKENESS).max())
     return found.collect(engine="in-memory")
-
-
-def seen(found: pl.LazyFrame, visible: pl.Series) -> pl.LazyFrame:
-    """Return the visible rows of the given entries, one per row."""
-    return found.explode(ROW).filter(pl.lit(visible).gather(pl.col(ROW)))
 
 
 def holding(entries: pl.LazyFrame, word: str) -> pl.LazyFrame:

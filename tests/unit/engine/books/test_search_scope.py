@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.books.search import findable_members
 from engine.door import Door, open_books
 from engine.model.errors import UnknownName
 from tests.support.searching import (
@@ -54,6 +55,20 @@ def test_what_a_profile_hides_is_never_found(instance: Path) -> None:
     assert listed(books, "segment") == ["Retail"]
     for query in ("K3", "B-100", "O’Brien", "wholesale", "own", "newcomer", "Angstorm", "K4"):
         assert not {"K3", "K4", "HQ", "Wholesale", "World/(own)", "newcomer"} & set(ids(find(books, query))), query
+
+
+@pytest.mark.parametrize("dimension", [None, "customer"])
+def test_a_search_reads_no_text_that_is_hidden(instance: Path, dimension: str | None) -> None:
+    """So its time does not tell whether somebody else has what it looks for."""
+    books = seen_by(instance, "europe")
+    read = findable_members(dimension, books.reader)
+    texts = " ".join(read.entries["text"])
+    words = read.index.lexicon.words.filter(read.words())["word"].to_list()
+    for hidden in ("newcomer", "wholesale", "k3"):
+        assert hidden in " ".join(read.index.entries["text"])
+        assert hidden not in texts
+        assert hidden not in words
+    assert "k1" in texts
 
 
 def test_a_deny_by_node_hides_the_unplaced_as_well(instance: Path) -> None:
