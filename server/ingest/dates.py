@@ -8,6 +8,7 @@ import polars as pl
 
 from engine.model.extract_formats import SERIAL_1900, SERIAL_1904, DateFormat
 from server.ingest.columns import to_text
+from server.ingest.days import ENGLISH
 
 MIDNIGHT = r"[T ]00:00(:00(\.0+)?)?$"
 ISO_DAY = r"^\d{4}-\d{2}-\d{2}$"
@@ -25,6 +26,9 @@ USUAL: Final = (
     "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%d.%m.%y", "%d/%m/%y",
     "%m/%d/%y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%b %d, %Y", "%Y%m", "%b-%y", "%b %Y", "%m/%Y", "%m.%Y",
 )  # fmt: skip
+MONTH_DIGITS: Final = re.compile(
+    r"(?:(?:p|per|periode?|período|periodo|période|m|mon|months?|monat|mois|mes|mese|maand)[ ._-]?)?(\d{1,2})"
+)
 MOST_TRIED = 100  # texts of which the key is looked for
 
 
@@ -98,11 +102,16 @@ def month_numbers(column: pl.Series, months: Sequence[str] = ()) -> pl.Series:
 
 
 def month_number(text: str, months: Sequence[str] = ()) -> str | None:
-    """Return the number of a month by its name or number, in two digits; None if the text means none."""
-    word = text.strip().casefold()
-    named = [number for number, name in enumerate(months, 1) if name.casefold() == word]
-    named += [number for number, name in enumerate(MONTHS, 1) if not months and word.startswith(name)]
-    digits = re.fullmatch(r"[a-z]{0,6}\s*(\d{1,2})", word)
+    """Return the number of a month by its name or number, in two digits; None if the text means anything else.
+
+    An English month may be cut after its third letter: Jan, Sept. A quarter, a week or a sum of months is no month.
+    """
+    word = text.strip().casefold().removesuffix(".")
+    if months:
+        named = [number for number, name in enumerate(months, 1) if name.casefold().removesuffix(".") == word]
+    else:
+        named = [number for number, name in enumerate(ENGLISH, 1) if len(word) > 2 and name.casefold().startswith(word)]
+    digits = MONTH_DIGITS.fullmatch(word)
     if named:
         return f"{named[0]:02}"
     return f"{int(digits[1]):02}" if digits else None

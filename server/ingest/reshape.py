@@ -1,7 +1,7 @@
 """Reshaping: columns from the file's name, rows that are skipped, and columns that become rows."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePath
@@ -118,16 +118,35 @@ def chosen_columns(choice: ColumnChoice, piece: pl.DataFrame, name: str) -> Sequ
     return there[first : last + 1]
 
 
+def months_named(columns: Sequence[str], format_: ExtractFormat, name: str) -> Mapping[str, str]:
+    """Return the month of each column. Raises LoadFailed if one names anything else, or two name the same month."""
+    months = {column: month_number(column, format_.dates.months) for column in columns}
+    known = {column: month for column, month in months.items() if month is not None}
+    wrong = [column for column in columns if column not in known]
+    if wrong:
+        says = f"{quoted_columns(wrong)} of {name} {'names' if len(wrong) == 1 else 'name'} no month"
+        left = f"[{', '.join(known)}]" if known else "…"
+        mend = f"leave {'it' if len(wrong) == 1 else 'them'} out with unpivot: {{columns: {left}}}"
+        more = "" if format_.dates.months else ", or set dates: {months: […]} if its months are not English"
+        raise LoadFailed(EXTRACT, f"{says}, and unpivot gives its names a year; {mend}{more}")
+    for column, month in known.items():
+        same = [other for other in columns if known[other] == month]
+        if len(same) > 1:
+            says = f"{quoted_columns(same)} of {name} name the same month"
+            raise LoadFailed(EXTRACT, f"{says}; leave all but '{column}' out of unpivot: {{columns: …}}")
+    return known
+
+
+def quoted_columns(columns: Sequence[str]) -> str:
+    """Return columns in words: `column 'Q1'`, `columns 'Q1', 'Q2'`."""
+    return f"column{'s' if len(columns) > 1 else ''} " + ", ".join(f"'{column}'" for column in columns)
+
+
 def unpivoted(piece: pl.DataFrame, format_: ExtractFormat, columns: Sequence[str], name: str) -> pl.DataFrame:
     """Return rows whose columns have become rows. With a year, their names become codes such as 2026-01."""
     unpivot = format_.unpivot
     assert unpivot is not None  # noqa: S101 - it names the columns
-    if unpivot.year is not None:
-        months = {column: month_number(column, format_.dates.months) for column in columns}
-        wrong = next((column for column, month in months.items() if month is None), None)
-        if wrong is not None:
-            says = f"column '{wrong}' of {name} names no month, and unpivot gives its names a year"
-            raise LoadFailed(EXTRACT, f"{says}; leave it out of unpivot: {{columns: …}}")
+    months = {} if unpivot.year is None else months_named(columns, format_, name)
     others = [column for column in piece.columns if column not in columns]
     long = piece.unpivot(list(columns), index=others, variable_name=unpivot.into, value_name=unpivot.value)
     if unpivot.year is None:

@@ -262,7 +262,7 @@ def test_a_product_fills_a_measure(tmp_path: Path) -> None:
         ),
         (
             {"unpivot": {"columns": ["amount"], "into": "m", "value": "v", "year": "2026"}},
-            "column 'amount' of gl.csv names no month, and unpivot gives its names a year; leave it out of unpivot",
+            "column 'amount' of gl.csv names no month, and unpivot gives its names a year; leave it out with unpivot",
         ),
         ({"from_name": {"pattern": "{year}-{month}"}}, "gl.csv does not have the name that from_name: {pattern: "),
         ({"csv": {"separator": ";"}}, ": set csv: {separator: ','}"),
