@@ -15,6 +15,7 @@ from engine.model.feeds import LoadStatus, RejectAllowance, RejectReason
 VALIDATE = LoadStatus.FAILED_VALIDATE
 FILE, ROW = "_file", "_row"  # columns that say which file and row an extract's row came from
 SCHEMA = {"file": pl.String, "row": pl.Int64, "column": pl.String, "found": pl.String, "reason": pl.String}
+PLACE = "_place"  # of a row among all rows that were read: a row of a file may have become several
 AMOUNT = pl.Decimal(38, 12)  # of which 10**8 below LARGEST can be added up
 LARGEST = 10**18
 MOST_FOUND = 3  # values that a sum names
@@ -81,10 +82,11 @@ class Rejects:
     """The rejected rows of one load, collected by column and by batch."""
 
     extract: pl.DataFrame = field(default_factory=pl.DataFrame)
-    every: list[pl.DataFrame] = field(default_factory=list)  # rejections of all batches so far
+    every: list[pl.DataFrame] = field(default_factory=list)  # rejections of all batches so far, with their places
     batch: list[pl.DataFrame] = field(default_factory=list)  # rejections of the current batch
     amounts: list[pl.DataFrame] = field(default_factory=list)  # of rejected rows, by measure
     read: int = 0
+    _first: int = 0  # place of the first row of the batch among all rows that were read
     _rows: Counter[RejectReason | None] = field(default_factory=Counter)  # of the batches before; None: of any reason
 
     def begin(self, extract: pl.DataFrame) -> None:
@@ -92,6 +94,7 @@ class Rejects:
         self._rows = self._counted
         self.extract = extract
         self.batch = []
+        self._first = self.read
         self.read += extract.height
 
     def where(self, bad: pl.Series, column: str, values: pl.Series, reason: str | pl.Series) -> None:
@@ -109,37 +112,40 @@ class Rejects:
             values.filter(bad).cast(pl.String).alias("found"),
             pl.lit(reasons[0]).alias("reason") if len(reasons) == 1 else reasons,
         ).cast(SCHEMA)  # type: ignore[arg-type]  # polars accepts more schemas than it declares
+        rejected = rejected.with_columns(self._places(bad))
         self.batch.append(rejected)
         self.every.append(rejected)
 
-    def _rejected(self, column: str) -> pl.Series:
-        """Return which rows of the batch a column has rejected."""
-        earlier = [known.select("file", "row") for known in self.batch if known["column"][0] == column]
-        if not earlier:
-            return pl.Series([False]).new_from_index(0, self.extract.height)
-        rows = self.extract.select(pl.col(FILE).alias("file"), pl.col(ROW).cast(pl.Int64).alias("row"))
-        known = pl.concat(earlier).unique().with_columns(known=pl.lit(value=True))
-        found = rows.join(known, on=["file", "row"], how="left", maintain_order="left")
-        return found["known"].fill_null(value=False)
+    def _places(self, bad: pl.Series) -> pl.Series:
+        """Return the places of the rows of the batch where `bad` is true."""
+        return (bad.arg_true().cast(pl.Int64) + self._first).alias(PLACE)
+
+    def _rejected(self, column: str | None = None) -> pl.Series:
+        """Return which rows of the batch a column has rejected, or any column."""
+        bad = pl.repeat(value=False, n=self.extract.height, dtype=pl.Boolean, eager=True)
+        for known in self.batch:
+            if column in (None, known["column"][0]):
+                bad = bad.scatter(known[PLACE] - self._first, values=True)
+        return bad
 
     def weigh(self, amounts: Mapping[str, pl.Series]) -> None:
         """Keep the amounts of the rejected rows of the batch; each column is text, in the order of the batch."""
         if not self.batch or not amounts:
             return
-        rejected = pl.concat(self.batch).select("file", "row").unique()
-        written = self.extract.select(pl.col(FILE).alias("file"), pl.col(ROW).cast(pl.Int64).alias("row"))
-        read = pl.col(*amounts).cast(AMOUNT, strict=False)
+        bad = self._rejected()
+        read = pl.DataFrame({name: amount.filter(bad) for name, amount in amounts.items()}).select(
+            pl.all().cast(AMOUNT, strict=False)
+        )
         self.amounts.append(
-            written.with_columns(**amounts)
-            .join(rejected, on=["file", "row"], how="semi")
-            .with_columns(read)
-            .with_columns(pl.when(pl.col(name).abs() < LARGEST).then(pl.col(name)).alias(name) for name in amounts)
+            read.select(
+                self._places(bad), *(pl.when(pl.col(name).abs() < LARGEST).then(pl.col(name)) for name in amounts)
+            )
         )
 
     @property
     def report(self) -> pl.DataFrame:
         """Every rejection: file, row, column, found, reason."""
-        return pl.concat(self.every) if self.every else pl.DataFrame(schema=SCHEMA)
+        return pl.concat(self.every).drop(PLACE) if self.every else pl.DataFrame(schema=SCHEMA)
 
     @property
     def count(self) -> int:
@@ -151,10 +157,10 @@ class Rejects:
         """The rejected rows by column and reason, the most frequent first; a row counts once for each reason."""
         if not self.every:
             return []
-        rejected = with_reasons(self.report)
+        rejected = with_reasons(pl.concat(self.every))
         if self.amounts:
-            rejected = rejected.join(pl.concat(self.amounts), on=["file", "row"], how="left")
-        return sum_rejects(rejected)
+            rejected = rejected.join(pl.concat(self.amounts), on=PLACE, how="left")
+        return sum_rejects(rejected.drop(PLACE))
 
     def check(self, allowed: RejectAllowance) -> None:
         """Raise LoadFailed if more rows are rejected than `allowed` has for their reasons."""
@@ -173,23 +179,18 @@ class Rejects:
 
     def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of a frame that are not rejected. The frame has the rows of the current batch, in order."""
-        if not self.batch:
-            return frame
-        rejected = pl.concat(self.batch).select(pl.col("row").alias(ROW), pl.col("file").alias(FILE)).unique()
-        place = self.extract.select(FILE, ROW).with_row_index("_place")
-        kept = place.join(rejected.cast({ROW: place.schema[ROW]}), on=[FILE, ROW], how="anti").sort("_place")
-        return frame[kept["_place"]]
+        return frame.filter(~self._rejected()) if self.batch else frame
 
     @property
     def _counted(self) -> Counter[RejectReason | None]:
         """The rejected rows by reason, and of any reason, with those of the current batch."""
         if not self.batch:
             return self._rows
-        rejected = with_reasons(pl.concat(self.batch)).select("file", "row", "kind").unique()
+        rejected = with_reasons(pl.concat(self.batch)).select(PLACE, "kind").unique()
         found = Counter[RejectReason | None](
             {RejectReason(kind): rows for kind, rows in rejected.group_by("kind").len().iter_rows()}
         )
-        found[None] = rejected.select("file", "row").n_unique()
+        found[None] = rejected[PLACE].n_unique()
         return self._rows + found
 
 

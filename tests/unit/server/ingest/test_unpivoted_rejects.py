@@ -1,0 +1,38 @@
+"""Rejected cells of months across: each takes away its own month and no other one of its row."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from server.ingest.load import BindingFailed
+from tests.support.books import load_feeds
+from tests.unit.server.ingest.test_formats import instance_of, loaded
+
+ACROSS = {"unpivot": {"columns": "Jan..Mar", "into": "date", "value": "amount", "year": "2025"}}
+
+
+def test_a_rejected_cell_leaves_the_other_months_of_its_row(tmp_path: Path) -> None:
+    text = "account,Jan,Feb,Mar\n4000,1,#REF!,4\n5000,8,16,32\n"
+    with pytest.raises(BindingFailed, match=r"1 of 6 rows rejected, .* \{number: 1\}\} would load the others"):
+        load_feeds(instance_of(tmp_path / "refused", text, "month", **ACROSS), tmp_path / "state")
+    instance = instance_of(tmp_path, text, "month", **ACROSS, rejects={"allow": {"number": 1}})
+    assert loaded(instance, "2025-01") == {"4000": 1, "5000": 8}
+    assert loaded(instance, "2025-02") == {"5000": 16}
+    assert loaded(instance, "2025") == {"4000": 1 + 4, "5000": 8 + 16 + 32}
+    (done,) = load_feeds(instance, tmp_path / "third")
+    assert (done.rows_read, done.rows_landed, done.rejects.height) == (6, 5, 1)
+    assert [str(each) for each in done.sums] == ["1 row: amount is no number ('#REF!' 1)"]
+
+
+def test_amounts_of_rejected_cells_are_theirs_alone(tmp_path: Path) -> None:
+    text = "account,Jan,Feb,Mar\n4000,1,2.125,4\n4000,8,16.5,6.875\n"
+    instance = instance_of(tmp_path, text, "month", **ACROSS, rejects={"allow": {"decimals": 2}})
+    assert loaded(instance, "2025") == {"4000": Decimal(1) + 4 + 8 + Decimal("16.5")}
+    state = tmp_path / "third"
+    (done,) = load_feeds(instance, state)
+    assert [str(each) for each in done.sums] == ["2 rows: amount has more than 2 decimal places, amount 9"]
+    report = pl.read_csv(state / "rejects" / f"{done.load}.csv", infer_schema=False)
+    assert report.filter(pl.col("row").is_not_null()).select("row", "found").rows() == [("2", "2.125"), ("3", "6.875")]
+    assert report.filter(pl.col("row").is_null())["sum of amount"].to_list() == ["9"]
