@@ -20,9 +20,8 @@ THREE = r"\.\d{3}\s*[-−)]?\s*$"  # three digits after a point
 DECIMALS = 3  # places with which 1.234 is a plain number
 DECISIVE: Final = r"[.,'’\s].*[.,]|[.,]\d{1,2}\D*$|[.,]\d{4,}"  # a number with one meaning at most
 PADDED: Final = r"^\s|\s$"
-FAULTS: Final = ("#n/a", "#wert!", "#value!", "#ref!", "#div/0!")  # of formulas: figures that are lost, not absent
 NOTHING: Final = tuple(  # texts that stand for no figure, as they are spelled
-    dict.fromkeys(made(word) for word in sorted(NONE_WORDS.difference(FAULTS)) for made in (str, str.upper, str.title))
+    dict.fromkeys(made(word) for word in sorted(NONE_WORDS) for made in (str, str.upper, str.title))
 )
 
 

@@ -33,8 +33,8 @@ class FormatDetector(Protocol):
     def of_file(self, path: Path) -> ExtractFormat:
         """Return the format of a file."""
 
-    def heading_row(self, name: str, cells: pl.DataFrame) -> int:
-        """Return the number of the row with the column names of a sheet, which its layout does not say."""
+    def heading_rows(self, name: str, cells: pl.DataFrame) -> tuple[int, ...]:
+        """Return the numbers of the rows with the column names of a sheet; none if it has no names."""
 
 
 class ExtractRequest(Struct, frozen=True, kw_only=True):

@@ -64,6 +64,7 @@ def shape_facts(
     refuse_outside(shaping, domain, catalogue, parsed.values)
     for key, column in domain.dimensions.items():
         columns[key] = shaping.ids(column)
+        shaping.reject_faults(column, columns[key])
         reject_unknown(shaping, catalogue.dimensions[key], column, columns[key], tables)
     amounts: dict[str, pl.Series] = {}  # as the extract has them
     for key, measure in domain.measures.items():

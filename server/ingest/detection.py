@@ -27,7 +27,7 @@ from server.ingest.dates import UNREADABLE, in_format
 from server.ingest.days import DayColumn, serial_days, typed_days
 from server.ingest.dialect import LOOK, decode, titles_above
 from server.ingest.extract_columns import ExtractColumns
-from server.ingest.files import first_used_row, scan_file
+from server.ingest.files import first_used_row, join_names, scan_file
 from server.ingest.findings import TEXTS, Ambiguity, Finding, Reading, SampleTable, located, place_of, written_keys
 from server.ingest.headings import encoding_of, find_heading, footer_of, heading_rows
 from server.ingest.notation import (
@@ -88,17 +88,24 @@ class FeedFormat:
             return format_
         return replace(format_, csv=self._dialect(path, format_.csv))
 
-    def heading_row(self, name: str, cells: pl.DataFrame) -> int:
-        """Return the number of the row of a sheet with the columns of the feed, or of the first row with a value."""
-        usual, required = first_used_row(cells), self.columns.required
-        records = [[cell or "" for cell in row] for row in cells.head(LOOK).iter_rows()]
-        rows = heading_rows(records, TableLayout(), required) if required else None
-        if rows is not None:
-            self._refuse_factor(name, titles_above(records, rows[0]), records[rows[0] - 1])
-        if rows is None or rows == (usual,):
-            return usual
-        self.tell(name, Finding("header_row", rows[0], f"row {rows[0]} has the columns of the feed"))
-        return rows[0]
+    def heading_rows(self, name: str, cells: pl.DataFrame) -> tuple[int, ...]:
+        """Return the rows of the names of a sheet: as written, with the columns of the feed, or the first used one.
+
+        Raises LoadFailed if a title above them says a factor.
+        """
+        written, usual, required = self.binding.format.sheet.header_rows, first_used_row(cells), self.columns.required
+        head = cells.head(max(LOOK, *(written or (0,))))
+        records = [[cell or "" for cell in row] for row in head.iter_rows()]
+        found = written
+        if written is None:
+            found = heading_rows(records, TableLayout(), required) if required else None
+        rows = (usual,) if found is None else found
+        if max(rows, default=1) <= len(records):
+            names = join_names([records[row - 1] for row in rows]) if rows else ()
+            self._refuse_factor(name, titles_above(records, min(rows, default=1)), names)
+        if written is None and rows != (usual,):
+            self.tell(name, Finding("header_row", rows[0], f"row {rows[0]} has the columns of the feed"))
+        return rows
 
     def of_rows(self, rows: pl.DataFrame, name: str) -> Binding:
         """Return the feed with the notations of its amounts and days that located rows show. Raises LoadFailed."""

@@ -3,6 +3,7 @@
 import codecs
 import csv
 import os
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ import fastexcel
 import polars as pl
 from msgspec import Struct
 
-from engine.model.extract_formats import CsvFormat, ExtractFormat, TableLayout
+from engine.model.extract_formats import CsvFormat, ExtractFormat
 from server.ingest.columns import EXTRACT, FormatDetector
 from server.ingest.rejects import FILE, ROW, LoadFailed
 
@@ -35,6 +36,12 @@ MARKS: Final = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  #
 UTF16 = "utf-16"
 BLOCK = 1 << 22  # characters that are decoded at once
 LETTERS = 26
+FAILED = re.compile(r"Error\((\w+)\)")  # in what the reader of workbooks says of a cell
+FAULT: Final = "#ERROR!"  # of a cell that cannot be read otherwise
+FAULTS: Final = {
+    "Div0": "#DIV/0!", "NA": "#N/A", "Name": "#NAME?", "Null": "#NULL!", "Num": "#NUM!", "Ref": "#REF!",
+    "Value": "#VALUE!",
+}  # fmt: skip
 
 
 class WrittenFormat(Struct, frozen=True):
@@ -46,9 +53,10 @@ class WrittenFormat(Struct, frozen=True):
         """Return the format of every file."""
         return self.format
 
-    def heading_row(self, _: str, cells: pl.DataFrame) -> int:
-        """Return the number of the first row with a value."""
-        return first_used_row(cells)
+    def heading_rows(self, _: str, cells: pl.DataFrame) -> tuple[int, ...]:
+        """Return the numbers of the rows that the key says, or of the first row with a value."""
+        said = self.format.sheet.header_rows
+        return (first_used_row(cells),) if said is None else said
 
 
 def file_rows(path: Path, formats: FormatDetector, sheet: str | None) -> Generator[pl.DataFrame]:
@@ -147,7 +155,7 @@ def scan_file(path: Path, formats: FormatDetector, sheet: str | None) -> Iterato
         case ".arrow":
             yield FileScan(pl.scan_ipc(path))
         case ".xlsx":
-            yield read_sheet(path, sheet, format_.sheet, formats)
+            yield read_sheet(path, sheet, formats)
         case _:
             raise LoadFailed(EXTRACT, f"{path.name} is none of .csv, .xlsx, .parquet, .arrow")
 
@@ -289,17 +297,15 @@ def letter(number: int) -> str:
 # XLSX. The whole sheet is in memory.
 
 
-def read_sheet(path: Path, sheet: str | None, layout: TableLayout, formats: FormatDetector) -> FileScan:
-    """Return the rows of a sheet as text. `formats` finds the row with the names, if the layout names none."""
+def read_sheet(path: Path, sheet: str | None, formats: FormatDetector) -> FileScan:
+    """Return the rows of a sheet as text. `formats` says which rows have the names."""
     workbook = fastexcel.read_excel(path)
     if sheet is not None and sheet not in workbook.sheet_names:
         raise LoadFailed(EXTRACT, f"{path.name} has no sheet '{sheet}'; it has {', '.join(workbook.sheet_names)}")
-    cells = workbook.load_sheet(sheet or 0, header_row=None, skip_rows=0, dtypes="string").to_polars()
+    cells = sheet_cells(workbook, sheet or 0)
     if not cells.width:
         return FileScan(cells.lazy())
-    numbers = layout.header_rows
-    if numbers is None:
-        numbers = (formats.heading_row(path.name, cells),)
+    numbers = formats.heading_rows(path.name, cells)
     if max(numbers, default=0) > cells.height:
         says = f"{path.name} has {cells.height} rows, and its column names stand in row {max(numbers)}"
         raise LoadFailed(EXTRACT, says)
@@ -307,6 +313,20 @@ def read_sheet(path: Path, sheet: str | None, layout: TableLayout, formats: Form
     cells.columns = join_names(heads) if heads else letters(cells.width)
     above = max(numbers, default=0)
     return FileScan(cells[above:].lazy(), above + 1)
+
+
+def sheet_cells(workbook: fastexcel.ExcelReader, sheet: str | int) -> pl.DataFrame:
+    """Return the cells of a sheet as text, a formula that failed as the error that Excel shows."""
+    batch, errors = workbook.load_sheet(sheet, header_row=None, skip_rows=0, dtypes="string").to_arrow_with_errors()
+    cells = pl.DataFrame(batch)
+    failed: dict[int, dict[int, str]] = {}
+    for error in errors.errors if errors else ():
+        row, column = error.position
+        found = FAILED.search(error.detail)
+        failed.setdefault(column, {})[row] = FAULTS.get(found[1], FAULT) if found else FAULT
+    for column, texts in failed.items():
+        cells = cells.with_columns(cells.to_series(column).scatter(list(texts), list(texts.values())))
+    return cells
 
 
 def first_used_row(cells: pl.DataFrame) -> int:

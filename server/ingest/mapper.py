@@ -15,6 +15,7 @@ from server.ingest.columns import ParsedColumn, to_text
 from server.ingest.dates import iso_texts, joined_parts
 from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
 
+FAULT = r"^#([A-Z/0-9]+[!?]|N/A|NV)$"  # of a formula, in English or German
 OTHER_SEPARATORS = ";\t|,"  # likely ones first
 
 
@@ -103,7 +104,13 @@ class ExtractMapper:
         """Return a column of ids. Rejects rows without one."""
         ids = self.ids(name)
         self.rejects.where(ids.is_null(), name, ids, "is missing")
+        self.reject_faults(name, ids)
         return ids
+
+    def reject_faults(self, name: str, ids: pl.Series) -> None:
+        """Reject rows whose id is the error of a formula: two of them are not the same member."""
+        if ids.str.starts_with("#").any():
+            self.rejects.where(ids.str.contains(FAULT), name, ids, "is a formula that failed")
 
     def once(self, name: str, ids: pl.Series) -> None:
         """Reject every row that repeats an id."""

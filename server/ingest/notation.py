@@ -20,7 +20,6 @@ NONE_WORDS: Final = frozenset(
         "n/a",
         "n.a.",
         "na",
-        "#n/a",
         "n/v",
         "k.a.",
         "nil",
@@ -30,10 +29,6 @@ NONE_WORDS: Final = frozenset(
         "#missing",
         "#mi",
         "missing",
-        "#wert!",
-        "#value!",
-        "#ref!",
-        "#div/0!",
     ]
 )
 SPACES = " \u00a0\u202f"

@@ -23,7 +23,7 @@ from server.ingest.dialect import (
     places_behind,
     split_records,
 )
-from server.ingest.files import join_names
+from server.ingest.files import join_names, sheet_cells
 from server.ingest.findings import Finding, Findings, SampleFault, SampleTable
 
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
@@ -209,8 +209,7 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
     workbook = fastexcel.read_excel(path)
     found = False
     for sheet in workbook.sheet_names:
-        cells = workbook.load_sheet(sheet, header_row=None, skip_rows=0, dtypes="string").to_polars()
-        records = [[cell or "" for cell in row] for row in cells.iter_rows()]
+        records = [[cell or "" for cell in row] for row in sheet_cells(workbook, sheet).iter_rows()]
         header_row = detect_header_row(records)
         if header_row is None:
             continue

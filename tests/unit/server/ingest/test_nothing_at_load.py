@@ -1,5 +1,6 @@
 """Texts that are no figure, remarks below the rows and factors in titles: found by a load, or refused in doubt."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -94,16 +95,51 @@ def test_a_factor_in_a_title_or_a_name_is_refused_until_the_key_decides(
         assert loaded(instance) == {"1": amount * int(written)}
 
 
-def test_a_factor_above_the_names_of_a_workbook_is_refused_as_well(tmp_path: Path) -> None:
-    instance = instance_of(tmp_path, "", file="gl.xlsx")
-    book = xlsxwriter.Workbook(instance / "data" / "gl.xlsx")
-    sheet = book.add_worksheet()
-    sheet.write(0, 0, "in Tsd. EUR")
-    sheet.write_row(1, 0, ("date", "account", "amount"))
-    sheet.write_row(2, 0, ("2026-01-31", "1", "5"))
-    book.close()
+@pytest.mark.parametrize("keys", [{}, {"header_row": 3}, {"header_row": [2, 3]}, {"header_row": 3, "sheet": "Plan"}])
+def test_a_factor_above_the_names_of_a_workbook_is_refused_wherever_the_names_are_found(
+    tmp_path: Path, keys: dict[str, Any]
+) -> None:
+    rows = [("in Tsd. EUR",), (), ("date", "account", "amount"), ("2026-01-31", "1", "5")]
+    instance = workbook_of(tmp_path, rows, **keys)
     (said,) = refused(instance)
     assert "row 1: 'in Tsd. EUR' can be read in 2 ways" in said
+    keys["numbers"] = {"factor": "1000"}
+    assert loaded(workbook_of(tmp_path / "mended", rows, **keys)) == {"1": 5000}
+
+
+def workbook_of(folder: Path, rows: Sequence[Sequence[Any]], **keys: Any) -> Path:
+    """Write an instance whose ledger is a workbook; a text that begins with = is a formula with that error."""
+    instance = instance_of(folder, "", file="gl.xlsx", **keys)
+    with xlsxwriter.Workbook(instance / "data" / "gl.xlsx") as book:
+        sheet = book.add_worksheet("Plan")
+        for row, cells in enumerate(rows):
+            for column, cell in enumerate(cells):
+                if str(cell).startswith("="):
+                    sheet.write_formula(row, column, "=A1", None, cell[1:])
+                else:
+                    sheet.write(row, column, cell)
+    return instance
+
+
+@pytest.mark.parametrize("fault", ["#REF!", "#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#VALUE!"])
+@pytest.mark.parametrize("numbers", [{}, {"blank": "none"}, {"blank": "zero"}])
+def test_a_formula_that_failed_in_a_workbook_is_rejected_and_not_empty(
+    tmp_path: Path, fault: str, numbers: dict[str, str]
+) -> None:
+    rows = [(), ("date", "account", "amount"), ("2026-01-31", "1", 5), ("2026-01-31", "2", f"={fault}")]
+    instance = workbook_of(tmp_path, rows, numbers=numbers)
+    assert refused(instance) == [
+        f"gl.xlsx row 4, amount: '{fault}' is no number; set numbers: {{none: […]}} if it means no figure"
+    ]
+    instance = workbook_of(tmp_path / "allowed", rows, numbers=numbers, rejects={"allow": {"number": 1}})
+    assert loaded(instance) == {"1": 5}
+
+
+@pytest.mark.parametrize("column", ["date", "account"])
+def test_a_formula_that_failed_is_no_day_and_no_id(tmp_path: Path, column: str) -> None:
+    row = {"date": "2026-01-31", "account": "1", "amount": 5} | {column: "=#REF!"}
+    (said,) = refused(workbook_of(tmp_path, [tuple(row), tuple(row.values())]))
+    assert said.startswith(f"gl.xlsx row 2, {column}: '#REF!' is ")
 
 
 @pytest.mark.parametrize(
