@@ -6,9 +6,10 @@ from typing import Final
 
 import polars as pl
 
+from engine.model.calendar.periods import GRAINS, Grain
 from engine.model.extract_formats import SERIAL_1900, SERIAL_1904, DateFormat
 from server.ingest.columns import to_text
-from server.ingest.days import ENGLISH
+from server.ingest.days import ENGLISH, SERIALS
 
 MIDNIGHT = r"[T ]00:00(:00(\.0+)?)?$"
 ISO_DAY = r"^\d{4}-\d{2}-\d{2}$"
@@ -29,6 +30,7 @@ USUAL: Final = (
 MONTH_DIGITS: Final = re.compile(
     r"(?:(?:p|per|periode?|período|periodo|période|m|mon|months?|monat|mois|mes|mese|maand)[ ._-]?)?(\d{1,2})"
 )
+COARSER: Final = (Grain.WEEK, Grain.MONTH, Grain.QUARTER, Grain.YEAR)  # that the time of a domain may have
 MOST_TRIED = 100  # texts of which the key is looked for
 
 
@@ -67,11 +69,17 @@ def in_format(texts: pl.Series, format_: str, months: Sequence[str] = ()) -> pl.
 
 
 def shape_of(format_: str) -> str:
-    """Return the pattern of texts in a format, which Polars would read more loosely: 24 is no year of four digits."""
+    """Return the pattern of texts in a format, which Polars would read more loosely: 24 is no year of four digits.
+
+    Numbers without a mark between them have all their digits: 2025111 would be two days.
+    """
     parts: list[str] = []
     done = 0
     for directive in DIRECTIVE.finditer(format_):
-        parts += (re.escape(format_[done : directive.start()]), SHAPES.get(directive[1], ".+"))
+        shape, between = SHAPES.get(directive[1], ".+"), format_[done : directive.start()]
+        if parts and not between and parts[-1].startswith(r"\d") and shape.startswith(r"\d"):
+            parts[-1], shape = parts[-1].replace("{1,", "{"), shape.replace("{1,", "{")
+        parts += (re.escape(between), shape)
         done = directive.end()
     return "^" + "".join((*parts, re.escape(format_[done:]))) + "$"
 
@@ -117,15 +125,17 @@ def month_number(text: str, months: Sequence[str] = ()) -> str | None:
     return f"{int(digits[1]):02}" if digits else None
 
 
-def hint_days(column: pl.Series, reasons: pl.Series, dates: DateFormat) -> pl.Series:
-    """Return reasons that name the format of the feed, or the key that would read the text."""
+def hint_days(column: pl.Series, reasons: pl.Series, dates: DateFormat, grain: Grain) -> pl.Series:
+    """Return reasons that name the format of the feed, or the key that would read the text at the grain of a domain."""
     bad = reasons.str.starts_with("is no day (").fill_null(value=False)
     if not bad.any():
         return reasons
     if dates.format is not None:
         return reasons.set(bad, f"is no day ({dates.format})")
     distinct = to_text(column.filter(bad)).drop_nulls().unique().head(MOST_TRIED)
-    hints = {text: "; set dates: {format: '" + "'} or {format: '".join(ways) + "'}" for text, ways in usual(distinct)}
+    reads = {format_: in_format(distinct, format_).str.starts_with(UNREADABLE) for format_ in USUAL}
+    found = ((text, [format_ for format_, bad in reads.items() if not bad[at]]) for at, text in enumerate(distinct))
+    hints = {text: f"; set {key}" for text, formats in found if (key := key_for(text, formats, grain))}
     if not hints:
         return reasons
     said = to_text(column).replace_strict(hints, default="", return_dtype=pl.String)
@@ -134,8 +144,15 @@ def hint_days(column: pl.Series, reasons: pl.Series, dates: DateFormat) -> pl.Se
     ]
 
 
-def usual(texts: pl.Series) -> list[tuple[str, list[str]]]:
-    """Return texts with the usual formats that read them; texts that none reads are left out."""
-    reads = {format_: in_format(texts, format_).str.starts_with(UNREADABLE) for format_ in USUAL}
-    found = [(text, [format_ for format_, bad in reads.items() if not bad[at]]) for at, text in enumerate(texts)]
-    return [(text, ways) for text, ways in found if ways]
+def key_for(text: str, formats: Sequence[str], grain: Grain) -> str | None:
+    """Return the key that reads a text as a period of a grain; `formats` are the usual ones that read it."""
+    serial = re.fullmatch(SERIAL, text.strip())
+    if serial and int(serial[1]) in SERIALS:
+        return "dates: {format: serial}"
+    days = [one for one in formats if grain is not Grain.DATE or not set(DIRECTIVE.findall(one)).isdisjoint(DAYS)]
+    if days:
+        return "dates: {format: '" + "'} or {format: '".join(days) + "'}"
+    if grain is not Grain.DATE:
+        return None
+    periods = [one.value for one in COARSER if GRAINS[one].shape.fullmatch(text.strip())] or ["month"] * bool(formats)
+    return f"grain: {periods[0]} under time of the domain, or give the day" if periods else None

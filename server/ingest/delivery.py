@@ -58,7 +58,7 @@ def shape_facts(
     written, dates = shaping.column(domain.time_column), shaping.dates_of(domain.time_column)
     parsed = parse_days(texts, domain.grain, catalogue.calendar)
     missing_is_fine = domain.keeps_undated & to_text(written).is_null()
-    reasons = hint_days(written, parsed.reasons, dates)
+    reasons = hint_days(written, parsed.reasons, dates, domain.grain)
     rejects.where(reasons.is_not_null() & ~missing_is_fine, domain.time_column, written, reasons)
     columns[DATE] = parsed.values
     refuse_outside(shaping, domain, catalogue, parsed.values)

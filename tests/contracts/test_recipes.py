@@ -16,7 +16,7 @@ from tests.support.instance_page import RECIPES, blocks, table
 from tests.support.small import figures, write_instance
 
 DOMAIN = """
-    time: {column: date, grain: month}
+    time: {column: date, grain: day}
     dimensions: {account: account}
     measures: {amount: {places: 2}}
     metrics:
@@ -39,11 +39,13 @@ def test_a_recipe_loads_what_its_table_says(title: str, tmp_path: Path) -> None:
     keys = re.search(r"^```yaml\n(.*?)^```", body, re.MULTILINE | re.DOTALL)
     assert keys
     feed: dict[str, Any] = yaml.load(keys[1], yaml.BaseLoader)  # noqa: S506 - a loader of texts makes no objects
-    grain = DOMAIN.replace("month", "day") if "%d" in str(feed.get("dates")) else DOMAIN
+    grain = DOMAIN.replace("day", "month") if "`grain: month`" in body else DOMAIN
     of_tree = feed.get("target") == "live.tree"
     instance = write_instance(
         tmp_path / "recipe",
-        facts={"gl": "date account amount scenario\n2026-01 4000 1 actual\n2026-01 5000 1 actual" if of_tree else "a"},
+        facts={
+            "gl": "date account amount scenario\n2026-01-31 4000 1 actual\n2026-01-31 5000 1 actual" if of_tree else "a"
+        },
         domains={"gl": grain},
         dimensions=DIMENSIONS,
         tables={"tree": "node parent\nA -"},

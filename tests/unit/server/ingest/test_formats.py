@@ -136,7 +136,9 @@ def test_months_in_a_format(tmp_path: Path, format_: str, january: str, february
         ("%m/%d/%Y", ["2/1/2024", "13/1/2024"], "2024-02-01 ?"),
         ("serial", ["45322", "45322.75", "61", "soon"], "2024-01-31 2024-01-31 1900-03-01 ?"),
         ("serial-1904", ["43860"], "2024-01-31"),
-        ("%Y%m", ["202601", "202613"], "2026-01 ?"),
+        ("%Y%m", ["202601", "202613", "45322", "20251"], "2026-01 ? ? ?"),
+        ("%Y%m%d", ["20251111", "2025111"], "2025-11-11 ?"),
+        ("%d%m%Y", ["01122025", "1122025"], "2025-12-01 ?"),
         ("%d.%m.%Y %H:%M", ["31.12.2025 23:59"], "2025-12-31"),
     ],
 )  # fmt: skip
@@ -159,6 +161,47 @@ def test_a_day_in_another_format_names_the_key(tmp_path: Path) -> None:
     ]
     other = instance_of(tmp_path / "other", text, dates={"format": "%d.%m.%Y"})
     assert refused(other) == ["gl.csv row 2, date: '31/01/2026' is no day (%d.%m.%Y)"]
+
+
+MONTHLY = "set grain: month under time of the domain, or give the day"
+
+
+@pytest.mark.parametrize(
+    ("grain", "text", "key"),
+    [
+        ("day", "45322", "set dates: {format: serial}"),
+        ("month", "45322", "set dates: {format: serial}"),
+        ("day", "2026-01", MONTHLY),
+        ("day", "202601", MONTHLY),
+        ("day", "01/2026", MONTHLY),
+        ("month", "202601", "set dates: {format: '%Y%m'}"),
+        ("day", "2026-Q1", MONTHLY.replace("month", "quarter")),
+        ("day", "2026", MONTHLY.replace("month", "year")),
+        ("day", "2026-W03", MONTHLY.replace("month", "week")),
+    ],
+)
+def test_a_day_that_is_refused_names_a_key_that_the_domain_takes(
+    tmp_path: Path, grain: str, text: str, key: str
+) -> None:
+    (said, *_) = refused(instance_of(tmp_path, f"date,account,amount\n{text},1,5\nSumme,1,5\n", grain))
+    assert said.startswith(f"gl.csv row 2, date: '{text}' is no day (YYYY-MM-DD)")
+    assert said.endswith(f"; {key}")
+
+
+def test_days_as_serials_above_a_total_load_with_the_key_that_the_refusal_names(tmp_path: Path) -> None:
+    text = "Belegdatum,account,amount\n46053,1,5\n46054,1,7\nSumme,1,12\n"
+    feed = {"map": {"date": "Belegdatum", "text": {"constant": "x"}}}
+    assert refused(instance_of(tmp_path / "refused", text, **feed))[0].endswith("; set dates: {format: serial}")
+    skip = {"equals": {"Belegdatum": "Summe"}}
+    instance = instance_of(tmp_path, text, dates={"format": "serial"}, skip=skip, **feed)
+    assert loaded(instance, "2026-01") == {"1": 5}, "46053 is 31 January 2026 in a spreadsheet"
+
+
+def test_months_across_in_a_domain_by_day_are_refused_with_its_key(tmp_path: Path) -> None:
+    unpivot = {"columns": "Jan..Feb", "into": "date", "value": "amount", "year": "2026"}
+    assert refused(instance_of(tmp_path, "account,Jan,Feb\n1,5,7\n", unpivot=unpivot)) == [
+        f"gl.csv row 2, date: '2026-{month}' is no day (YYYY-MM-DD); {MONTHLY}" for month in ("01", "02")
+    ]
 
 
 EUROPEAN = NumberFormat(decimal=",", thousands=".")
