@@ -91,12 +91,20 @@ class Unpivot(Struct, frozen=True, kw_only=True):
     year: str | None = None  # a column, or a year of four digits; `into` then holds codes such as 2026-01
 
 
+class CreditSign(Enum):
+    """How a credit is written where it is no reversal."""
+
+    POSITIVE = "positive"  # a negative one takes a credit back
+    NEGATIVE = "negative"  # a positive one takes a credit back
+
+
 class DebitCredit(Struct, frozen=True, kw_only=True):
     """Fills a measure with debit minus credit, from two columns."""
 
     column: str  # of the live table
     debit: str
     credit: str
+    credits: CreditSign | None = None  # positive, unless most are negative
 
 
 class DebitCreditSide(Struct, frozen=True, kw_only=True):
@@ -107,6 +115,7 @@ class DebitCreditSide(Struct, frozen=True, kw_only=True):
     side: str
     debit: tuple[str, ...]
     credit: tuple[str, ...]  # every other text if empty
+    credits: CreditSign | None = None  # positive, unless most are negative
 
 
 class SqlQuery(Struct, frozen=True, kw_only=True):

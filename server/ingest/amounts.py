@@ -8,7 +8,14 @@ from typing import Final
 import polars as pl
 from msgspec import Struct
 
-from engine.model.extract_formats import BlankRule, DebitCreditSide, NegativeStyle, NumberFormat
+from engine.model.extract_formats import (
+    BlankRule,
+    CreditSign,
+    DebitCredit,
+    DebitCreditSide,
+    NegativeStyle,
+    NumberFormat,
+)
 from server.ingest.columns import ParsedColumn, parse_amounts, parse_numbers, to_text
 
 SPACES = "[ \u00a0\u202f]"  # of every kind that spreadsheets group digits with
@@ -141,9 +148,12 @@ class WrittenAmounts(Struct, frozen=True):
 
     written: pl.Series
     read: ParsedColumn
+    credits: pl.Series | None = None  # of the rows that have one, as they are written
 
 
-def subtract(debit: pl.Series, credit: pl.Series, numbers: NumberFormat, places: int) -> WrittenAmounts:
+def subtract(
+    debit: pl.Series, credit: pl.Series, rule: DebitCredit, numbers: NumberFormat, places: int
+) -> WrittenAmounts:
     """Return debit minus credit. An empty side counts as zero if the other has an amount."""
     reads = [read_amounts(column, numbers, places) for column in (debit, credit)]
     blanks = [is_blank(column, numbers) for column in (debit, credit)]
@@ -154,20 +164,21 @@ def subtract(debit: pl.Series, credit: pl.Series, numbers: NumberFormat, places:
             "debit reason": reads[0].reasons.set(blanks[0] & ~blanks[1], None),
             "credit reason": reads[1].reasons.set(blanks[1], None),
         }
-    ).with_columns(units=pl.col("debit").fill_null(0).cast(pl.Int128) - pl.col("credit").fill_null(0).cast(pl.Int128))
+    )
+    sides = [pl.col(side).fill_null(0).cast(pl.Int128) for side in ("debit", "credit")]
+    frame = frame.with_columns(units=sides[0] + sides[1] * (1 if rule.credits is CreditSign.NEGATIVE else -1))
     reason = pl.coalesce("debit reason", "credit reason", too_large("units"))
     nothing = reads[0].values.is_null() & reads[1].values.is_null()
     values = frame.select(pl.when(reason.is_null()).then(pl.col("units")).cast(pl.Int64).alias("units"))["units"]
     written = joined_texts([debit, credit], " − ")
-    return WrittenAmounts(
-        written, ParsedColumn(values.set(nothing, None), frame.select(reason.alias("reason"))["reason"])
-    )
+    parsed = ParsedColumn(values.set(nothing, None), frame.select(reason.alias("reason"))["reason"])
+    return WrittenAmounts(written, parsed, reads[1].values)
 
 
 def by_side(
     amount: pl.Series, side: pl.Series, rule: DebitCreditSide, numbers: NumberFormat, places: int
 ) -> WrittenAmounts:
-    """Return amounts with the sign of their side: credits change sign."""
+    """Return amounts with the sign of their side: credits change sign, unless they are written as negative."""
     read, marks = read_amounts(amount, numbers, places), to_text(side).str.strip_chars()
     is_debit = marks.is_in(list(rule.debit)).fill_null(value=False)
     is_credit = (marks.is_in(list(rule.credit)) if rule.credit else marks.is_not_null() & ~is_debit).fill_null(
@@ -178,9 +189,11 @@ def by_side(
         {"value": read.values, "reason": read.reasons, "credit": is_credit, "known": is_debit | is_credit}
     )
     reason = pl.coalesce("reason", pl.when(~pl.col("known") & pl.col("value").is_not_null()).then(pl.lit(known)))
-    signed = pl.when("credit").then(-pl.col("value")).otherwise("value")
+    sign = 1 if rule.credits is CreditSign.NEGATIVE else -1
+    signed = pl.when("credit").then(pl.col("value") * sign).otherwise("value")
     made = frame.select(pl.when(reason.is_null()).then(signed).alias("value"), reason.alias("reason"))
-    return WrittenAmounts(joined_texts([amount, side], " "), ParsedColumn(made["value"], made["reason"]))
+    parsed = ParsedColumn(made["value"], made["reason"])
+    return WrittenAmounts(joined_texts([amount, side], " "), parsed, read.values.set(~is_credit, None))
 
 
 def multiply(factors: Sequence[pl.Series], numbers: NumberFormat, places: int) -> WrittenAmounts:

@@ -144,13 +144,7 @@ class FeedFormat:
             if (held := self.held(key)) is not None and held == reading.keys.get(key):
                 self.settle(name, Finding(key, held, "as before"), held)
                 return reading
-        raise self.open(name, ambiguity)
-
-    def open(self, name: str, ambiguity: Ambiguity) -> LoadFailed:
-        """Return the failure of a file that can be read in two ways."""
-        mend = f"write one of them under {self.binding.key} in {FILE}"
-        recorded = f"{name}: {ambiguity.without_texts}; {mend}"
-        return LoadFailed(VALIDATE, f"{name}: {ambiguity}; {mend}", recorded=recorded)
+        raise undecided(name, ambiguity, self.binding.key)
 
     def refuse(self, name: str, found: Finding, before: str, value: str | None) -> NoReturn:
         """Raise LoadFailed for a file that is written otherwise than before, or than its keys say."""
@@ -205,7 +199,7 @@ class FeedFormat:
                 Reading({FACTOR: "1"}, "amounts as they stand"),
                 Reading({FACTOR: said.value}, "amounts times that"),
             )
-            raise self.open(name, Ambiguity(FACTOR, said.evidence, ways))
+            raise undecided(name, Ambiguity(FACTOR, said.evidence, ways), self.binding.key)
 
     # Amounts.
 
@@ -273,7 +267,7 @@ class FeedFormat:
             self._refuse_contradiction(name, columns, fitting, texts)
             rest = [with_texts(column, fitting[0]) for column in columns]
             if detect_numbers(rest, fitting).ambiguities:
-                raise self.open(name, ambiguity)
+                raise undecided(name, ambiguity, self.binding.key)
             return {}
         column = next(one.name for one in columns if ambiguity.evidence.startswith(f"{one.name}, "))
         plain = ambiguity.readings[0].keys == PLAIN_KEYS
@@ -363,6 +357,13 @@ class FeedFormat:
         decided = next((one for one in day.findings.decided if one.key == FORMAT), None) if day else None
         if decided is not None and decided.value != format_ and sorted(decided.value) == sorted(format_):
             self.refuse(name, decided, f"{FILE} says it is", format_)
+
+
+def undecided(name: str, ambiguity: Ambiguity, feed: str) -> LoadFailed:
+    """Return the failure of a file that can be read in two ways."""
+    mend = f"write one of them under {feed} in {FILE}"
+    recorded = f"{name}: {ambiguity.without_texts}; {mend}"
+    return LoadFailed(VALIDATE, f"{name}: {ambiguity}; {mend}", recorded=recorded)
 
 
 # What the rows and the head of a file show.

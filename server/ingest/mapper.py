@@ -8,14 +8,17 @@ from msgspec.structs import replace
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Measure
-from engine.model.extract_formats import DateFormat, DebitCredit
+from engine.model.extract_formats import CreditSign, DateFormat, DebitCredit
 from engine.model.feeds import Binding, ColumnMapping
 from server.ingest.amounts import WrittenAmounts, by_side, multiply, plain_numbers, read_amounts, subtract
 from server.ingest.columns import ParsedColumn, to_text
 from server.ingest.dates import iso_texts, joined_parts
+from server.ingest.detection import undecided
+from server.ingest.findings import Ambiguity, Reading, located
 from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
 
 FAULT = r"^#([A-Z/0-9]+[!?]|N/A|NV)$"  # of a formula, in English or German
+CREDITS = "amount.credits"
 OTHER_SEPARATORS = ";\t|,"  # likely ones first
 
 
@@ -87,8 +90,26 @@ class ExtractMapper:
             written = self.column(measure.column)
             return WrittenAmounts(written, read_amounts(written, numbers, measure.places))
         if isinstance(rule, DebitCredit):
-            return subtract(self.extracted(rule.debit), self.extracted(rule.credit), numbers, measure.places)
-        return by_side(self.extracted(rule.amount), self.extracted(rule.side), rule, numbers, measure.places)
+            name = rule.credit
+            made = subtract(self.extracted(rule.debit), self.extracted(name), rule, numbers, measure.places)
+        else:
+            name = rule.amount
+            made = by_side(self.extracted(name), self.extracted(rule.side), rule, numbers, measure.places)
+        if rule.credits is None and made.credits is not None:
+            self._refuse_negative(name, made.credits)
+        return made
+
+    def _refuse_negative(self, name: str, credits_: pl.Series) -> None:
+        """Raise LoadFailed if most credits are negative: they may have their sign already, or take credits back."""
+        negative = (credits_ < 0).arg_true()
+        if len(negative) <= (credits_ > 0).sum():
+            return
+        file, row, text = self.extract.select(FILE, ROW, name).row(negative[0])
+        ways = (
+            Reading({CREDITS: CreditSign.NEGATIVE.value}, "a credit"),
+            Reading({CREDITS: CreditSign.POSITIVE.value}, "a credit that is taken back"),
+        )
+        raise undecided(file, Ambiguity(CREDITS, located(name, [(str(text), row)]), ways), self.binding.key)
 
     def numbers(self, name: str) -> pl.Series:
         """Return a column of numbers as plain decimals."""

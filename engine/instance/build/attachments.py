@@ -10,7 +10,7 @@ from typing import Final
 from engine.instance.build.sources import FeedFault
 from engine.instance.schema.registry import BindingPart, ColumnPart, PinPart
 from engine.model.catalogue import Domain
-from engine.model.extract_formats import DebitCreditSide, ExtractFormat
+from engine.model.extract_formats import CreditSign, DebitCreditSide, ExtractFormat
 from engine.model.feeds import Attachment, SourceKind
 
 TRAVELLING: Final = (SourceKind.SNOWFLAKE, SourceKind.BIGQUERY, SourceKind.FLIGHTSQL)  # read as they were
@@ -92,3 +92,5 @@ def format_faults(format_: ExtractFormat) -> Iterator[FeedFault]:
             yield ["numbers", key], "the amounts of an attached table are numbers", f"leave {key} out, or {VIEW}"
     if isinstance(format_.amount, DebitCreditSide):
         yield ["amount", "side"], "an attached table is read as it is, so side says nothing", VIEW
+    elif format_.amount is not None and format_.amount.credits is CreditSign.NEGATIVE:
+        yield ["amount", "credits"], "an attached table is read as it is, so its credits are positive", VIEW

@@ -28,6 +28,7 @@ from engine.model.extract_formats import (
     SERIAL_1904,
     BlankRule,
     ColumnChoice,
+    CreditSign,
     CsvFormat,
     DateFormat,
     DebitCredit,
@@ -209,8 +210,9 @@ def build_amount(
         if measure.column in getattr(part, key):
             fault = f"'{measure.column}' is filled by amount and by {key}"
             document.fault([*at, key, measure.column], fault, "fill it once")
+    credits_ = None if amount.credits is None else CreditSign(amount.credits)
     if amount.side is None or amount.column is None:
-        return DebitCredit(column=measure.column, debit=amount.debit[0], credit=amount.credit[0])
+        return DebitCredit(column=measure.column, debit=amount.debit[0], credit=amount.credit[0], credits=credits_)
     for text in sorted(set(amount.debit).intersection(amount.credit)):
         document.fault([*where, "credit"], f"'{text}' marks a debit and a credit", "give each side texts of its own")
     return DebitCreditSide(
@@ -219,6 +221,7 @@ def build_amount(
         side=amount.side,
         debit=tuple(amount.debit),
         credit=tuple(amount.credit),
+        credits=credits_,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from engine.instance.schema.common import Id, Ids, Key, OneOf, SchemaPart
-from engine.model.extract_formats import BlankRule, NegativeStyle
+from engine.model.extract_formats import BlankRule, CreditSign, NegativeStyle
 
 # CSV and where the table lies.
 
@@ -125,6 +125,8 @@ class AmountPart(SchemaPart):
     """Column of amounts, where another says the side."""
     side: str | None = None
     """Column that says on which side the amount is."""
+    credits: Annotated[str, OneOf(tuple(sign.value for sign in CreditSign))] | None = None
+    """How credits are written; left out, positive, and a file whose credits are mostly negative is refused."""
 
     @model_validator(mode="after")
     def says_one_way(self) -> "AmountPart":

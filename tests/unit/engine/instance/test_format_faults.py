@@ -9,6 +9,7 @@ from engine.instance.read import read_instance
 from engine.model.extract_formats import (
     BlankRule,
     ColumnChoice,
+    CreditSign,
     CsvFormat,
     DateFormat,
     DebitCredit,
@@ -95,6 +96,9 @@ def test_debits_and_credits_stand_in_two_columns_or_have_a_side(tmp_path: Path) 
     assert two.format.amount == DebitCredit(column="amount", debit="Soll", credit="Haben")
     side = read(tmp_path, GL + "amount: {column: Betrag, side: S/H, debit: S}\n")
     assert side.format.amount == DebitCreditSide(column="amount", amount="Betrag", side="S/H", debit=("S",), credit=())
+    signed = read(tmp_path, GL + "amount: {debit: Soll, credit: Haben, credits: negative}\n")
+    assert isinstance(signed.format.amount, DebitCredit)
+    assert signed.format.amount.credits is CreditSign.NEGATIVE
 
 
 def test_a_constant_fills_a_column_and_may_be_the_scenario(tmp_path: Path) -> None:
@@ -139,6 +143,7 @@ def test_several_rows_of_a_sheet_may_make_its_column_names(tmp_path: Path) -> No
         (GL + "dates: {months: [Jan, Feb]}", "List should have at least 12 items"),
         (GL + "amount: {debit: Soll}", "says one column of debit and one of credit, or column and side"),
         (GL + "amount: {column: Betrag, debit: S}", "says column and side together, or debit and credit alone"),
+        (GL + "amount: {debit: S, credit: H, credits: minus}", "minus"),
         (GL + "amount: {debit: S, credit: H, measure: heads}", "gl has no measure 'heads' that a feed fills — known:"),
         (GL + "amount: {column: B, side: S/H, debit: S, credit: [H, S]}", "'S' marks a debit and a credit"),
         (GL + "amount: {debit: S, credit: H}\nmap: {amount: B}", "'amount' is filled by amount and by map"),

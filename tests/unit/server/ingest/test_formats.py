@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from engine.door import open_books
-from engine.model.extract_formats import BlankRule, DebitCreditSide, NegativeStyle, NumberFormat
+from engine.model.extract_formats import BlankRule, DebitCredit, DebitCreditSide, NegativeStyle, NumberFormat
 from server.ingest.amounts import by_side, multiply, read_amounts, subtract
 from server.ingest.dates import in_format, month_number
 from server.ingest.load import BindingFailed
@@ -256,10 +256,11 @@ def test_a_text_that_is_no_number_names_the_key(text: str, hint: str) -> None:
 
 def test_debits_and_credits() -> None:
     debit, credit = pl.Series(["5", "", "7", "x", ""]), pl.Series(["", "3", "2", "1", ""])
-    made = subtract(debit, credit, NumberFormat(), 2).read
+    rule = DebitCredit(column="amount", debit="d", credit="c")
+    made = subtract(debit, credit, rule, NumberFormat(), 2).read
     assert made.values.to_list() == [500, -300, 500, None, None]
     assert [reason and reason.split(";")[0] for reason in made.reasons] == [None] * 3 + ["is no number", "is missing"]
-    none = subtract(debit, credit, NumberFormat(blank=BlankRule.NONE), 2).read
+    none = subtract(debit, credit, rule, NumberFormat(blank=BlankRule.NONE), 2).read
     assert none.values.to_list() == [500, -300, 500, None, None]
     assert none.reasons[4] is None
 
@@ -272,6 +273,35 @@ def test_amounts_with_a_side() -> None:
     assert (made.written[3], made.read.reasons[3]) == ("1 X", "is none of the sides S, H")
     any_other = DebitCreditSide(column="amount", amount="a", side="s", debit=("S",), credit=())
     assert by_side(amount, side, any_other, NumberFormat(), 2).read.values[3] == -100
+
+
+IN_TWO = ("date,account,Soll,Haben", "2026-01-31,1,{},", "2026-01-31,2,,{}")
+WITH_SIDE = ("date,account,Betrag,S/H", "2026-01-31,1,{},S", "2026-01-31,2,{},H")
+
+
+@pytest.mark.parametrize(
+    ("lines", "amount", "column"),
+    [
+        (IN_TWO, {"debit": "Soll", "credit": "Haben"}, "Haben"),
+        (WITH_SIDE, {"column": "Betrag", "side": "S/H", "debit": "S"}, "Betrag"),
+    ],
+)
+def test_credits_that_are_mostly_negative_are_refused_until_the_key_decides(
+    tmp_path: Path, lines: tuple[str, str, str], amount: dict[str, str], column: str
+) -> None:
+    names, debit, credit = lines
+    signed = "\n".join((names, debit.format(100), credit.format("-100"), credit.format("-7.5"), credit.format(2)))
+    (said,) = refused(instance_of(tmp_path / "refused", signed, amount=amount))
+    assert said == (
+        f"gl.csv: {column}, row 3: '-100' can be read in 2 ways: a credit with amount: {{credits: \"negative\"}}, or a "
+        'credit that is taken back with amount: {credits: "positive"}; write one of them under gl in integrations.yaml'
+    )
+    as_written = {"1": 100, "2": Decimal(-100) - Decimal("7.5") + 2}
+    assert loaded(instance_of(tmp_path / "a", signed, amount={**amount, "credits": "negative"})) == as_written
+    taken_back = {"1": 100, "2": 100 + Decimal("7.5") - 2}
+    assert loaded(instance_of(tmp_path / "b", signed, amount={**amount, "credits": "positive"})) == taken_back
+    reversal = "\n".join((names, debit.format(100), credit.format(100), credit.format("-7.5"), credit.format(0)))
+    assert loaded(instance_of(tmp_path / "c", reversal, amount=amount)) == {"1": 100, "2": -100 + Decimal("7.5")}
 
 
 def test_a_product_is_exact_or_refused() -> None:

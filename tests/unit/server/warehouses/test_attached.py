@@ -263,6 +263,11 @@ REFUSED = (
     ),
     ({"numbers": {"factor": "1000"}}, "numbers.factor", "the amounts of an attached table are numbers"),
     ({"amount": {"column": "a", "side": "s", "debit": "D"}}, "amount.side", "an attached table is read as it is"),
+    (
+        {"amount": {"debit": "d", "credit": "c", "credits": "negative"}},
+        "amount.credits",
+        "an attached table is read as it",
+    ),
     ({"constant": {"day": "2021-01-01"}}, "constant.day", "the days of an attached table are a column of it"),
     ({"pin": "time_travel"}, "pin", "a table of a duckdb cannot be read as it was — rows, or {column: …}"),
     ({"attach": "a.b.c"}, "attach", "'a.b.c' is no name of a table — TABLE or SCHEMA.TABLE"),
