@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from time import sleep, time
@@ -178,18 +179,21 @@ def scan_csv(path: Path, dialect: CsvFormat) -> Iterator[FileScan]:
     """Hand out the rows of a CSV file as text. Raises LoadFailed for a row with more values than there are columns."""
     with utf8_text(path, dialect.encoding) as text:
         heading = read_heading(text, path.name, dialect)
+        spare = spare_columns(text, dialect, heading)
         scan = pl.scan_csv(
             text,
             separator=dialect.separator or ",",
             quote_char='"' if dialect.quote is None else dialect.quote or None,
             has_header=False,
             skip_rows=heading.rows_above,
-            schema=dict.fromkeys(heading.names, pl.String),
+            schema=dict.fromkeys((*heading.names, *spare), pl.String),
         )
         try:
             footer = dialect.layout.skip_footer or 0
             rows = scan.head(max(scan.select(pl.len()).collect().item() - footer, 0)) if footer else scan
-            yield FileScan(rows, heading.rows_above + 1)
+            if spare and rows.select(pl.any_horizontal(pl.col(*spare).is_not_null().any())).collect().item():
+                raise LoadFailed(EXTRACT, wide_row_fault(text, path.name, dialect, heading))
+            yield FileScan(rows.drop(spare), heading.rows_above + 1)
         except pl.exceptions.PolarsError as fault:
             if not any(part in str(fault) for part in TOO_WIDE):
                 raise
@@ -239,6 +243,17 @@ def read_heading(text: Path, name: str, dialect: CsvFormat) -> TableHeading:
     return TableHeading(join_names([rows[number - 1] for number in numbers]), max(numbers))
 
 
+def spare_columns(text: Path, dialect: CsvFormat, heading: TableHeading) -> Sequence[str]:
+    """Return names for the empty values that the first row has behind the last column: its line ends with separators.
+
+    Polars takes the number of columns from the first row.
+    """
+    width = len(heading.names)
+    with text.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        first = next(islice(csv_rows(file, dialect), heading.rows_above, None), [])
+    return [f"_spare_{number}" for number in range(len(first) - width)] if not any(first[width:]) else []
+
+
 def csv_rows(lines: Iterable[str], dialect: CsvFormat) -> Iterator[list[str]]:
     """Yield the rows of a CSV text one by one, a blank line as a row."""
     csv.field_size_limit(1 << 30)
@@ -253,7 +268,7 @@ def wide_row_fault(text: Path, name: str, dialect: CsvFormat, heading: TableHead
     width = len(heading.names)
     with text.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         for number, row in enumerate(csv_rows(file, dialect), 1):
-            if number > heading.rows_above and len(row) > width:
+            if number > heading.rows_above and any(row[width:]):
                 says = f"{name} row {number} has {len(row)} values, and the table has {width} columns"
                 return (
                     f"{says}; set csv: {{separator: …}} or csv: {{header_row: …}}, or quote the value with a separator"

@@ -102,6 +102,23 @@ def test_a_file_that_is_written_otherwise_is_refused(tmp_path: Path, text: str, 
     assert says in str(failed.value)
 
 
+@pytest.mark.parametrize("ends", [(";", ";"), (";;", ";"), (";;", "")])
+def test_separators_behind_the_last_column_hold_no_value(tmp_path: Path, ends: tuple[str, str]) -> None:
+    text = f"a;b\n1;2{ends[0]}\n\n3;4{ends[1]}\n"
+    found = read(written(tmp_path, text), separator=";")
+    assert found.columns[2:] == ["a", "b"]
+    assert found.rows() == [("gl.csv", 2, "1", "2"), ("gl.csv", 4, "3", "4")]
+    with pytest.raises(LoadFailed, match=r"gl.csv row 5 has 3 values, and the table has 2 columns"):
+        read(written(tmp_path, f"{text}5;6;7\n"), separator=";")
+    assert read(written(tmp_path, f"{text}5;6;7\n"), separator=";", skip_footer=1).equals(found)
+
+
+def test_a_value_behind_the_last_column_is_refused_far_below_rows_without_one(tmp_path: Path) -> None:
+    text = "a;b\n" + "1;2;\n" * 1000 + "1;2;3\n"
+    with pytest.raises(LoadFailed, match=r"gl.csv row 1002 has 3 values, and the table has 2 columns"):
+        read(written(tmp_path, text), separator=";")
+
+
 def workbook(folder: Path) -> Path:
     """Write a workbook whose table begins in row 4 of its second sheet, with a merged heading."""
     path = folder / "gl.xlsx"
