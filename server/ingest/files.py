@@ -37,6 +37,7 @@ MARKS: Final = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  #
 UTF16 = "utf-16"
 BLOCK = 1 << 22  # characters that are decoded at once
 LETTERS = 26
+MIDNIGHT = " 00:00:00"  # behind a name that is a day in a workbook
 FAILED = re.compile(r"Error\((\w+)\)")  # in what the reader of workbooks says of a cell
 FAULT: Final = "#ERROR!"  # of a cell that cannot be read otherwise
 FAULTS: Final = {
@@ -283,7 +284,9 @@ def join_names(rows: Sequence[Sequence[str]]) -> list[str]:
     column without any name is called by its letter.
     """
     width = max(map(len, rows))
-    table = [[" ".join(cell.split()) for cell in row] + [""] * (width - len(row)) for row in rows]
+    table = [
+        [" ".join(cell.split()).removesuffix(MIDNIGHT) for cell in row] + [""] * (width - len(row)) for row in rows
+    ]
     last = table[-1]
     for row in table[:-1]:
         for at in range(1, width):

@@ -128,6 +128,8 @@ def months_named(columns: Sequence[str], format_: ExtractFormat, name: str) -> M
         left = f"[{', '.join(known)}]" if known else "…"
         mend = f"leave {'it' if len(wrong) == 1 else 'them'} out with unpivot: {{columns: {left}}}"
         more = "" if format_.dates.months else ", or set dates: {months: […]} if its months are not English"
+        if any(YEAR.search(column) for column in wrong):
+            more = ", or leave year out of unpivot if its names have one"
         raise LoadFailed(EXTRACT, f"{says}, and unpivot gives its names a year; {mend}{more}")
     for column, month in known.items():
         same = [other for other in columns if known[other] == month]

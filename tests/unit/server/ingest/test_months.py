@@ -1,5 +1,6 @@
 """Months across and months in a column: what names one month is loaded, and nothing else is taken for one."""
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,40 @@ def test_quarters_between_months_are_refused_with_the_columns_to_write(tmp_path:
     instance = instance_across(tmp_path / "mended", QUARTERS, AMOUNTS, file, unpivot=unpivot)
     assert loaded(instance, "2025") == {"4000": 1 + 2 + 3 + 4 + 5 + 6}
     assert loaded(instance, "2025-01") == {"4000": 1}
+
+
+HEADINGS = {
+    "2025-01-31": "2025-02-28", "2025-01-01": "2025-02-01", "31.01.2025": "28.02.2025", "01.01.2025": "01.02.2025",
+    "01/2025": "02/2025", "Jan 2025": "Feb 2025", "2025-01": "2025-02",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("january", "february"), HEADINGS.items())
+def test_names_with_a_year_are_months_without_the_key(tmp_path: Path, january: str, february: str) -> None:
+    names, unpivot = ("account", january, february), {"into": "date", "value": "amount"}
+    columns = {"columns": f"{january}..{february}"}
+    instance = instance_across(tmp_path, names, ("4000", 1, 2), "gl.csv", unpivot={**unpivot, **columns})
+    assert loaded(instance, "2025-01") == {"4000": 1}
+    assert loaded(instance, "2025-02") == {"4000": 2}
+    (said,) = refused(instance_across(tmp_path / "year", names, ("4000", 1, 2), "gl.csv"))
+    assert said.endswith(
+        "leave them out with unpivot: {columns: …}, or leave year out of unpivot if its names have one"
+    )
+
+
+@pytest.mark.parametrize("columns", ["2025-01-01..2025-02-01", ["2025-01-01", "2025-02-01"]])
+def test_days_above_the_columns_of_a_workbook_are_months(tmp_path: Path, columns: Any) -> None:
+    unpivot = {"columns": columns, "into": "date", "value": "amount"}
+    instance = instance_of(tmp_path, "", "month", "gl.xlsx", unpivot=unpivot)
+    with xlsxwriter.Workbook(instance / "data" / "gl.xlsx") as book:
+        sheet, written = book.add_worksheet(), book.add_format({"num_format": "mmm yy"})
+        sheet.write_row(0, 0, ("Budget", "of", "Corvane"))
+        sheet.write(1, 0, "account")
+        for month in (1, 2):
+            sheet.write_datetime(1, month, date(2025, month, 1), written)
+        sheet.write_row(2, 0, ("4000", 1, 2))
+    assert loaded(instance, "2025-01") == {"4000": 1}
+    assert loaded(instance, "2025-02") == {"4000": 2}
 
 
 def test_a_quarter_between_german_months_is_refused(tmp_path: Path) -> None:
