@@ -37,6 +37,7 @@ HINTS: Final = (
     (r"^[+-]?\d+\.\d+$", "numbers: {decimal: '.'}"),
     (rf"^[+-]?\d{{1,3}}({SPACES}\d{{3}})+", "numbers: {thousands: ' '}"),
     (rf"^[+-]?\d{{1,3}}({APOSTROPHES}\d{{3}})+", 'numbers: {thousands: "\'"}'),
+    (r"(?i)\d\s*(cr|dr|[sh])$", "sql: … to split it, and amount: {column: …, side: …, debit: …}"),
     (r"(?i)^(\W+|#.*|n\.?/?a\.?|nan|null|nil)$", "numbers: {none: […]} if it means no figure"),
 )
 MISSING = "is missing; set numbers: {blank: none} if it means no figure, {blank: zero} if it means 0"

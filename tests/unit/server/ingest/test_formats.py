@@ -246,6 +246,7 @@ def test_numbers_in_a_notation_are_exact_or_none(numbers: NumberFormat, texts: l
         ("(5)", "; set numbers: {negative: parentheses}"),
         ("5-", "; set numbers: {negative: trailing}"),
         ("1 234", "; set numbers: {thousands: ' '}"),
+        ("100.00 CR", "; set sql: … to split it, and amount: {column: …, side: …, debit: …}"),
         ("#Missing", "; set numbers: {none: […]} if it means no figure"),
         ("five", ""),
     ],
