@@ -39,6 +39,7 @@ from server.ingest.notation import (
     notations_of,
 )
 from server.ingest.rejects import ROW, VALIDATE, LoadFailed
+from server.ingest.reshape import chosen_columns
 
 HEAD: Final = 1 << 16  # bytes in which the heading stands
 DECIMAL, THOUSANDS, NEGATIVE = "numbers.decimal", "numbers.thousands", "numbers.negative"
@@ -191,8 +192,10 @@ class FeedFormat:
         """Raise LoadFailed if a title or an amount's name speaks of millions, and no key says what amounts are in."""
         if self.binding.format.numbers.factor is not None or not self.columns.amounts or self.binding.fills_rates:
             return
-        heading = max((row for row, _ in titles), default=0) + 1
-        found = detect_factor(titles, {name: heading for name in names if name in self.columns.amounts})
+        heading, amounts = max((row for row, _ in titles), default=0) + 1, set(self.columns.amounts)
+        if (unpivot := self.binding.format.unpivot) and names and self.binding.format.sql is None:
+            amounts.update(chosen_columns(unpivot.columns, names, name))
+        found = detect_factor(titles, {column: heading for column in names if column in amounts})
         if found.decided:
             (said,) = found.decided
             ways = (

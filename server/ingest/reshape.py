@@ -48,7 +48,8 @@ def reshape(piece: pl.DataFrame, format_: ExtractFormat, name: str, counts: Unlo
     if format_.unpivot is None:
         yield piece
         return
-    columns = chosen_columns(format_.unpivot.columns, piece, name)
+    there = [column for column in piece.columns if column not in (FILE, ROW)]
+    columns = chosen_columns(format_.unpivot.columns, there, name)
     rows = max(PIECE // len(columns), 1)
     for first in range(0, max(piece.height, 1), rows):
         yield unpivoted(piece[first : first + rows], format_, columns, name)
@@ -97,9 +98,8 @@ def listed_columns(piece: pl.DataFrame) -> str:
     return ", ".join(column for column in piece.columns if column not in (FILE, ROW))
 
 
-def chosen_columns(choice: ColumnChoice, piece: pl.DataFrame, name: str) -> Sequence[str]:
-    """Return the columns that become rows. Raises LoadFailed if one of them is not there."""
-    there = [column for column in piece.columns if column not in (FILE, ROW)]
+def chosen_columns(choice: ColumnChoice, there: Sequence[str], name: str) -> Sequence[str]:
+    """Return those of the columns of a file that become rows. Raises LoadFailed if one of them is not there."""
     named = [column for column in (*choice.names, choice.first, choice.last) if column is not None]
     lost = [column for column in named if column not in there]
     if lost:

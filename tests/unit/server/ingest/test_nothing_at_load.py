@@ -107,6 +107,21 @@ def test_a_factor_above_the_names_of_a_workbook_is_refused_wherever_the_names_ar
     assert loaded(workbook_of(tmp_path / "mended", rows, **keys)) == {"1": 5000}
 
 
+@pytest.mark.parametrize("columns", ["Umsatz TEUR..Kosten", "*TEUR", ["Umsatz TEUR", "Kosten"]])
+def test_a_factor_in_the_name_of_a_column_that_becomes_rows_is_refused(tmp_path: Path, columns: Any) -> None:
+    unpivot = {"columns": columns, "into": "account", "value": "amount"}
+    text = "date,Umsatz TEUR,Kosten\n2026-01-31,5,2\n"
+    (said,) = refused(instance_of(tmp_path, text, unpivot=unpivot))
+    assert said.startswith("gl.csv: row 1: 'Umsatz TEUR' can be read in 2 ways")
+
+
+def test_columns_that_a_statement_makes_and_unpivot_names_need_not_be_in_the_file(tmp_path: Path) -> None:
+    unpivot = {"columns": ["4000", "5000"], "into": "account", "value": "amount"}
+    sql = 'select date, sales as "4000", costs as "5000" from file'
+    instance = instance_of(tmp_path, "date,sales,costs\n2026-01-31,5,2\n", unpivot=unpivot, sql=sql)
+    assert loaded(instance) == {"4000": 5, "5000": 2}
+
+
 def workbook_of(folder: Path, rows: Sequence[Sequence[Any]], **keys: Any) -> Path:
     """Write an instance whose ledger is a workbook; a text that begins with = is a formula with that error."""
     instance = instance_of(folder, "", file="gl.xlsx", **keys)
