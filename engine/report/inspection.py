@@ -71,6 +71,12 @@ class Inspection(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         return self.source
 
     @property
+    def figure_amount(self) -> Figure:
+        """The figure: the total contribution over the divisor; Nothing if no row contributes."""
+        total = self.contribution_total
+        return total / self.divisor if isinstance(total, Exact) else total
+
+    @property
     def freshness(self) -> Mapping[str, Mapping[str, Freshness]]:
         """Nothing: rows say nothing of loads, the reports that they are behind do."""
         return {}

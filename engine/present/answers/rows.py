@@ -122,14 +122,13 @@ def contributed_json(inspection: Inspection) -> Json:
     """Return the total contribution of all rows, and the resulting figure."""
     if inspection.figure is None:
         return {}
-    total, divisor = inspection.contribution_total, inspection.divisor
-    figure = (total / divisor).as_json(quotient=inspection.quotient) if isinstance(total, Exact) else None
+    total, divisor, figure = inspection.contribution_total, inspection.divisor, inspection.figure_amount
     return {
         "metric": inspection.figure,
         "metric_label": inspection.figure_label,
         "contribution_total": value_json(total) if isinstance(total, Exact) else None,
         **({"divisor": divisor.as_json()} if divisor != Exact(1) else {}),
-        "figure": figure,
+        "figure": figure.as_json(quotient=inspection.quotient) if isinstance(figure, Exact) else None,
     }
 
 

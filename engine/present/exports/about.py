@@ -5,9 +5,12 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from engine.model.calendar.periods import PeriodRange
+from engine.model.calendar.periods import PeriodRange, Span
+from engine.model.exact import ONE, Exact
+from engine.model.formulas import Figure
 from engine.model.notes import messages
 from engine.model.requests import Exclusion, Selection
+from engine.present.answers.rows import MOST_SPANS
 from engine.report.data import SCALED
 from engine.report.explanation import Explanation
 from engine.report.inspection import Inspection
@@ -69,9 +72,16 @@ def asked_rows(inspection: Inspection) -> Iterator[Row]:
     yield "Rows of", inspection.source
     yield "Scenario", inspection.scenario
     if inspection.period is not None:
-        yield from period_rows(inspection.period)
+        yield "Period", inspection.period.label
+        if not inspection.period.is_undated:
+            yield "Days", days_in_words(inspection.read)
     yield "Rows", f"{len(inspection.rows)}" + (", and there are more" if inspection.truncated else ", all of them")
     yield from filter_rows(inspection.filters)
+    if inspection.figure is not None:
+        yield "Contribution total", in_digits(inspection.contribution_total)
+        if inspection.divisor != ONE:
+            yield "Divisor", inspection.divisor.digits()
+        yield "Figure", in_digits(inspection.figure_amount, quotient=inspection.quotient)
 
 
 def asked_transform(transform: Transform) -> Iterator[Row]:
@@ -89,6 +99,18 @@ def filter_rows(filters: Mapping[str, Selection]) -> Iterator[Row]:
             yield f"Filter: {dimension}", " ".join([*among, "without", ", ".join(ids.exclude)])
         else:
             yield f"Filter: {dimension}", ", ".join(ids)
+
+
+def days_in_words(spans: Sequence[Span]) -> str:
+    """Return the days whose rows count: the first spans, and how many there are beside them."""
+    words = [f"{span.first} to {span.last}" for span in spans[:MOST_SPANS]]
+    more = len(spans) - len(words)
+    return ", ".join([*words, *([f"and {more} more spans"] if more else [])]) or "none"
+
+
+def in_digits(figure: Figure, *, quotient: bool = False) -> str:
+    """Return a figure as digits."""
+    return figure.digits(quotient=quotient) if isinstance(figure, Exact) else "blank"
 
 
 def period_rows(period: PeriodRange) -> Sequence[Row]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from engine.report.inspection import Inspection, Stop
 from engine.report.report import Report
 from engine.report.snapshots import keep, opened
 from tests.support.exported import COLUMNS, EVIL, MADE, trap_books, written
+from tests.support.inspecting import FACTS, ledger
 from tests.support.leaving import ClientGone, LeavingClient
 from tests.support.reading import answer
 from tests.support.workbooks import go_on, grid
@@ -57,6 +59,38 @@ def test_a_file_says_what_was_asked_when_as_whom_and_how_fresh_it_is(books: Door
     assert told["Data version"] == report.data_version
     assert told["Fresh: gl, budget"].startswith("through 2021-01-07, loaded ")
     assert "There is no scenario 'gone'" in told["Note"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"scenario": "actual", "period": "2021-02"}, {"Days": "2021-02-01 to 2021-02-28"}),
+        (
+            {"scenario": "budget", "period": "2021-02", "filters": {"metric": "total", "scenario": "budget@py"}},
+            {"Period": "Feb 2021", "Days": "2020-02-01 to 2020-02-29", "Contribution total": "8", "Figure": "8"},
+        ),
+        (  # the books close in February: 7 and 12 and 40.5 stand there
+            {"scenario": "actual", "period": ("2021-01", "2021-03"), "filters": {"metric": "closing"}},
+            {"Days": "2021-02-01 to 2021-02-28", "Contribution total": "59.5", "Figure": "59.5"},
+        ),
+        (  # a mean of 100, 5 and 3
+            {"scenario": "actual", "period": "2021-01", "filters": {"metric": "mean"}},
+            {"Contribution total": "108", "Divisor": "3", "Figure": "36"},
+        ),
+        (
+            {"scenario": "actual", "period": "2019", "filters": {"metric": "closing"}},
+            {"Days": "none", "Contribution total": "blank", "Figure": "blank"},
+        ),
+    ],
+)
+def test_a_file_of_rows_says_which_days_count_and_what_the_rows_add_up_to(
+    tmp_path: Path, asked: dict[str, Any], told: dict[str, str]
+) -> None:
+    rows = ledger(tmp_path, FACTS).rows("gl", **asked)
+    about = dict(grid(written(rows, tmp_path), 1))
+    assert {name: about.get(name) for name in told} == told
+    figure = {"Contribution total", "Divisor", "Figure"}
+    assert "metric" in asked.get("filters", {}) or not figure & about.keys()
 
 
 @pytest.mark.parametrize("write", [write_workbook, write_document])
