@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.caching import MOST_KEPT, cached_method
+from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Base
 from engine.model.evaluation import KeyedFigures
 from engine.model.formulas import Figure, Nothing
@@ -84,6 +85,16 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
     def window_resolver(self) -> WindowResolver:
         """What finds the days that a balance is read on."""
         return WindowResolver(self.presences)
+
+    @property
+    def grain(self) -> Grain:
+        """The grain of the range."""
+        return self.query.asked.grain
+
+    @property
+    def is_undated(self) -> bool:
+        """Whether the range is that of rows without a date."""
+        return self.query.asked.is_undated
 
     @cached_property
     def times(self) -> tuple[TimeColumn, ...]:

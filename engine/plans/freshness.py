@@ -14,6 +14,7 @@ from engine.model.scenarios import ScenarioTerm, TermSpan
 from engine.model.scope import EVERYTHING
 from engine.model.stopping import never
 from engine.plans.figures import FigurePlan
+from engine.plans.presence import DayPlan
 from engine.plans.windows import ColumnRead, DomainRead
 
 
@@ -51,7 +52,7 @@ def loaded_through(reader: Reader, domain: Domain) -> dict[str, str]:
     return codes
 
 
-def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
+def freshness_of(plan: DayPlan, domain: Domain, scenario: str) -> Freshness:
     """Return the freshness of one scenario of a domain in the windows that a plan reads."""
     calendar = plan.reader.catalogue.calendar
     domain_read = DomainRead(domain.key, (TermSpan(ScenarioTerm(plan.reader.catalogue.scenarios[scenario])),))
@@ -69,7 +70,7 @@ def freshness_of(plan: FigurePlan, domain: Domain, scenario: str) -> Freshness:
     codes = ""
     if known:
         bounds = (min(span.first for span in known), min(max(span.last for span in known), until))
-        first, last = (calendar.code_at(day, plan.query.asked.grain) for day in bounds)
+        first, last = (calendar.code_at(day, plan.grain) for day in bounds)
         codes = first if first == last else f"{first}..{last}"
     return Freshness(
         through=None if through is None else calendar.code_at(through, domain.grain),
@@ -95,7 +96,7 @@ def undated_amount(reader: Reader, domain: Domain, scenario: str) -> Exact | Non
     return reader.memo_as_seen(("undated amount", domain.key, scenario), read)
 
 
-def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[FactLoad]:
+def loads_read(plan: DayPlan, domain: str, scenario: str) -> Sequence[FactLoad]:
     """Return the loads that brought visible rows of the days that a plan reads, in the order of publication.
 
     If no visible row lies on these days, return the latest load of visible rows.
@@ -107,7 +108,7 @@ def loads_read(plan: FigurePlan, domain: str, scenario: str) -> Sequence[FactLoa
     return [load for load in loads if not days.isdisjoint(load.days)] or loads[-1:]
 
 
-def days_read(plan: FigurePlan, column_read: ColumnRead, domain: str, scenario: str) -> Iterator[date]:
+def days_read(plan: DayPlan, column_read: ColumnRead, domain: str, scenario: str) -> Iterator[date]:
     """Yield the days with visible rows that the figures of a column read are made of."""
     read = {plan.base_windows(base, column_read) for base in plan.bases if base.domain == domain}
     spans = merge_spans(span for windows in read for window in windows for span in window.spans)

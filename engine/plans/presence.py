@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from functools import reduce
 from itertools import product
 from operator import or_
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -19,7 +20,7 @@ from engine.model.notes import Note
 from engine.model.scenarios import Reference, Side, TermSpan
 from engine.model.scope import EVERYTHING, NOTHING, Cell
 from engine.model.stopping import watched
-from engine.plans.windows import EMPTY_WINDOW, DateWindow, DomainRead, IntervalSplits
+from engine.plans.windows import EMPTY_WINDOW, ColumnRead, DateWindow, DomainRead, IntervalSplits
 
 # Presence is restricted to the scope of the caller and ignores the filters of the request.
 
@@ -332,3 +333,38 @@ RULES: Mapping[TimeRule, Callable[[WindowResolver, DomainRead, Base, DateWindow]
     TimeRule.TO_DATE: WindowResolver.back,
     TimeRule.AVERAGE: WindowResolver.closes,
 }
+
+
+class DayPlan(Protocol):
+    """What a plan of figures and a plan of rows have in common: the days that they read, and where rows lie."""
+
+    @property
+    def reader(self) -> Reader:
+        """Who reads."""
+
+    @property
+    def presences(self) -> Presences:
+        """Where the scenarios have rows."""
+
+    @property
+    def window_resolver(self) -> WindowResolver:
+        """What finds the days that a balance is read on."""
+
+    @property
+    def bases(self) -> Sequence[Base]:
+        """What is summed."""
+
+    @property
+    def distinct_reads(self) -> Sequence[ColumnRead]:
+        """The windows of every side, each once."""
+
+    @property
+    def grain(self) -> Grain:
+        """The grain of the range."""
+
+    @property
+    def is_undated(self) -> bool:
+        """Whether the range is that of rows without a date."""
+
+    def base_windows(self, base: Base, column_read: ColumnRead) -> tuple[DateWindow, ...]:
+        """Return the days that a base reads for each window of a column read."""

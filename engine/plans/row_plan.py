@@ -6,10 +6,11 @@ from operator import or_
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import FactRead, Reader
 from engine.model.aggregation import MemberAggregation, TimeRule
-from engine.model.calendar.periods import WITHOUT_DATE, Span
+from engine.model.calendar.periods import WITHOUT_DATE, Grain, Span
 from engine.model.catalogue import ROW_COUNT, Base, Metric
 from engine.model.errors import BadArguments, DimensionUnavailable, GrainUnavailable, UnknownName
 from engine.model.exact import ONE, Exact
@@ -24,7 +25,7 @@ from engine.plans.presence import Presences, WindowResolver, ask_presence
 from engine.plans.rows import Expression, FormulaExpression, MeasureExpression, metric_expression, statement_rows
 from engine.plans.term_reads import LastKnownSplits, last_known_across, last_known_read, last_known_splits
 from engine.plans.weights import BaseWeights, base_weights, factors_of
-from engine.plans.windows import DateWindow, DomainRead, shifted_window, split_intervals
+from engine.plans.windows import ColumnRead, DateWindow, DomainRead, shifted_window, split_intervals
 from engine.queries.rows import LineReference, RowQuery
 
 # Linear figures: figures to which each row contributes an amount.
@@ -150,6 +151,42 @@ class RowPlan(Struct, frozen=True, eq=False, dict=True):
             return DateWindow((ALL_DAYS,), "all periods")
         return shifted_window(self.side, self.query.selected, self.reader.catalogue.calendar)
 
+    @property
+    def window_resolver(self) -> WindowResolver:
+        """What finds the days that a balance is read on."""
+        return WindowResolver(self.presences)
+
+    @property
+    def bases(self) -> tuple[Base, ...]:
+        """The bases of its terms."""
+        return tuple(weighted_term.base for weighted_term in self.weighted_terms)
+
+    @cached_property
+    def distinct_reads(self) -> tuple[ColumnRead, ...]:
+        """The requested days of the inspected scenario, those with rows if no period is requested."""
+        window, spans = self.window, self.window.spans
+        if self.query.period is None:
+            dates = self.presences.of(self.domain_read).dates
+            spans = (Span(dates[0], dates[-1]),) if dates else ()
+        if not window.is_undated:
+            inside = (span.overlap(self.term_span.days) for span in spans)
+            window = replace(window, spans=tuple(filter(None, inside)))
+        return (ColumnRead(self.side, self.query.compared, (window,), self.reader),)
+
+    @property
+    def grain(self) -> Grain:
+        """The grain of the requested range, that of the source if no period is requested."""
+        return self.query.period.grain if self.query.period else self.query.domain.grain
+
+    @property
+    def is_undated(self) -> bool:
+        """Whether rows without a date are requested."""
+        return self.query.period is not None and self.query.period.is_undated
+
+    def base_windows(self, base: Base, _: ColumnRead) -> tuple[DateWindow, ...]:
+        """Return the days that a base reads."""
+        return tuple(known.window for known in self.weighted_terms if known.base == base)[:1]
+
     @cached_property
     def weighted_terms(self) -> tuple[WeightedTerm, ...]:
         """The terms of the figure; without a figure, one term that counts every row."""
@@ -158,11 +195,10 @@ class RowPlan(Struct, frozen=True, eq=False, dict=True):
         if self.expression is not None:
             terms = list(terms_of(self.expression) or ())
         factors = factors_of(self.term_span.term.variant, domain, self.reader)
-        resolver = WindowResolver(self.presences)
         return tuple(
             WeightedTerm(
                 term,
-                resolver.window(self.domain_read, term.base, self.window),
+                self.window_resolver.window(self.domain_read, term.base, self.window),
                 base_weights(term.base, self.reader, self.query.filters, (), factors),
                 self.reader.ranges_of(term.base),
             )

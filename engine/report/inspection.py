@@ -18,7 +18,7 @@ from engine.model.notes import Note
 from engine.model.requests import Selection
 from engine.model.stopping import Stop, never, watched
 from engine.plans.contributions import contributions, total_of
-from engine.plans.freshness import Freshness
+from engine.plans.freshness import Freshness, freshness_of
 from engine.plans.row_plan import RowPlan, plan_rows
 from engine.plans.sum_notes import header_notes
 from engine.queries.rows import RowQuery
@@ -64,6 +64,7 @@ class Inspection(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     catalogue_version: str
     data_version: str
     permission: Permission
+    freshness: Mapping[str, Mapping[str, Freshness]] = {}  # of its scenario, by domain
 
     @property
     def label(self) -> str:
@@ -75,11 +76,6 @@ class Inspection(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         """The figure: the total contribution over the divisor; Nothing if no row contributes."""
         total = self.contribution_total
         return total / self.divisor if isinstance(total, Exact) else total
-
-    @property
-    def freshness(self) -> Mapping[str, Mapping[str, Freshness]]:
-        """Nothing: rows say nothing of loads, the reports that they are behind do."""
-        return {}
 
     @cached_property
     def table(self) -> pa.Table:
@@ -137,7 +133,14 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
         catalogue_version=reader.catalogue.version,
         data_version=reader.data_version,
         permission=permission_of([query.domain.key], scenarios_of(query), (), reader),
+        freshness={} if plan is None else freshness_of_rows(plan),
     )
+
+
+def freshness_of_rows(plan: RowPlan) -> dict[str, dict[str, Freshness]]:
+    """Return the freshness of the inspected scenario, by domain."""
+    domain, scenario = plan.query.domain, plan.term_span.term.scenario.id
+    return {domain.key: {scenario: freshness_of(plan, domain, scenario)}}
 
 
 def scenarios_of(query: RowQuery) -> Iterator[str]:

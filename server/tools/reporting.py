@@ -20,7 +20,8 @@ from engine.present.answers.budget import DataRef
 from engine.present.answers.explanations import details as explanation_details
 from engine.present.answers.explanations import explanation_answer
 from engine.present.answers.reports import answer, details, refuse_too_long, summary
-from engine.present.answers.rows import rows_answer, source_answer, sources_answer, versions
+from engine.present.answers.rows import details as rows_details
+from engine.present.answers.rows import rows_answer, source_answer, sources_answer
 from engine.present.blocks import grid, table
 from engine.present.charts.charts import Chart
 from engine.present.charts.results import bridge
@@ -58,7 +59,7 @@ def inspect_rows(caller: Caller, asked: RowsRequest) -> Answer:
 
     def answered(data_ref: DataRef) -> Answer:
         result = rows_answer(inspection, caller.answer_tokens, data_ref, caller.stop)
-        return Answer(result, partial(grid, inspection, result), versions(inspection))
+        return Answer(result, partial(grid, inspection, result), rows_details(inspection))
 
     return caller.datasets.keep(inspection, answered)
 

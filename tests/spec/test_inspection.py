@@ -82,6 +82,27 @@ def test_a_mean_is_what_its_rows_contribute_over_a_divisor_that_is_said(books: D
     assert "divisor" not in rows_of(books, period_start="2021-01", filters={"metric": "total"})
 
 
+UNDATED = {"undated": 1, "undated_amount": 1000}
+
+
+@pytest.mark.parametrize(
+    ("asked", "loaded"),
+    [  # the books of actual close with January
+        ({"period_start": "2021-02"}, {"actual": {"through": "2021-02-09", "open": "2021-02", **UNDATED}}),
+        ({"period_start": "2021-01"}, {"actual": {"through": "2021-02-09", **UNDATED}}),
+        ({}, {"actual": {"through": "2021-02-09", "open": "2021-02-01..2021-02-09", **UNDATED}}),
+        (
+            {"scenario_id": "budget", "period_start": "2021-02", "filters": {"scenario": "budget@py"}},
+            {"budget": "2021-02-05"},
+        ),
+    ],
+)
+def test_rows_say_how_far_they_are_loaded_and_which_periods_are_open(
+    books: Door, asked: dict[str, Any], loaded: dict[str, Any]
+) -> None:
+    assert rows_of(books, **asked)["freshness"] == {"gl": loaded}
+
+
 def test_t40_what_lies_below_a_weight_of_zero_is_not_seen_from_above(books: Door) -> None:
     asked: dict[str, Any] = {"period_start": "2021-02", "columns": ("account", "amount")}
     assert [row[0] for row in rows_of(books, **asked)["rows"]] == [None, "Heads", "Sales"]

@@ -25,6 +25,7 @@ from engine.present.answers.budget import (
     without_defaults,
 )
 from engine.present.answers.full_reports import freshness_json, full_period_json
+from engine.present.answers.reports import short_freshness
 from engine.queries.rows import inspection_sources, shown_columns
 from engine.report.inspection import Inspection, RowColumn, RowValue, column_of
 from engine.report.transform import Transform
@@ -67,7 +68,7 @@ def whole_rows(inspection: Inspection, stop: Stop) -> UncutAnswer:
         strings.update(at for at in amounts if isinstance(value_json(row[at]), str))
     period = {} if inspection.period is None else {"period": full_period_json(inspection.period)}
     result = described(inspection, (), strings, inspection.labels, len(inspection.rows), NOT_KEPT)
-    return UncutAnswer({**result, **period, **versions(inspection)}, map(row_json, inspection.rows))
+    return UncutAnswer({**result, **period, **details(inspection)}, map(row_json, inspection.rows))
 
 
 def rows_result(inspection: Inspection, shown: int, data_ref: DataRef) -> Json:
@@ -93,6 +94,7 @@ def described(
     """Return the result object around rows. The columns at `strings` hold digits as text."""
     period = {} if inspection.period is None else {"period": period_json(inspection.period)}
     notes = data_ref.notes(inspection.notes)
+    loaded = short_freshness(inspection.freshness)
     days = [[span.first.isoformat(), span.last.isoformat()] for span in inspection.read if inspection.period]
     return {
         "source_key": inspection.source,
@@ -109,13 +111,18 @@ def described(
         "agent_truncated": shown < len(inspection.rows),
         **contributed_json(inspection),
         **({"notes": notes} if notes else {}),
+        **({"freshness": loaded} if loaded else {}),
         **data_ref.as_data(),
     }
 
 
-def versions(inspection: Inspection) -> Json:
-    """Return what only programs need of inspected rows: the versions of the books."""
-    return {"catalogue_version": inspection.catalogue_version, "data_version": inspection.data_version}
+def details(inspection: Inspection) -> Json:
+    """Return what only programs need of inspected rows: their loads and the versions of the books."""
+    return {
+        "freshness": freshness_json(inspection.freshness),
+        "catalogue_version": inspection.catalogue_version,
+        "data_version": inspection.data_version,
+    }
 
 
 def contributed_json(inspection: Inspection) -> Json:

@@ -67,7 +67,13 @@ def test_a_file_says_what_was_asked_when_as_whom_and_how_fresh_it_is(books: Door
         ({"scenario": "actual", "period": "2021-02"}, {"Days": "2021-02-01 to 2021-02-28"}),
         (
             {"scenario": "budget", "period": "2021-02", "filters": {"metric": "total", "scenario": "budget@py"}},
-            {"Period": "Feb 2021", "Days": "2020-02-01 to 2020-02-29", "Contribution total": "8", "Figure": "8"},
+            {
+                "Period": "Feb 2021",
+                "Days": "2020-02-01 to 2020-02-29",
+                "Contribution total": "8",
+                "Figure": "8",
+                "Fresh: gl, budget": "through 2021-02-05, loaded {at}",
+            },
         ),
         (  # the books close in February: 7 and 12 and 40.5 stand there
             {"scenario": "actual", "period": ("2021-01", "2021-03"), "filters": {"metric": "closing"}},
@@ -88,7 +94,10 @@ def test_a_file_of_rows_says_which_days_count_and_what_the_rows_add_up_to(
 ) -> None:
     rows = ledger(tmp_path, FACTS).rows("gl", **asked)
     about = dict(grid(written(rows, tmp_path), 1))
-    assert {name: about.get(name) for name in told} == told
+    loaded_at = rows.freshness["gl"][asked["scenario"]].loaded_at
+    assert {name: about.get(name) for name in told} == {
+        name: words.format(at=loaded_at) for name, words in told.items()
+    }
     figure = {"Contribution total", "Divisor", "Figure"}
     assert "metric" in asked.get("filters", {}) or not figure & about.keys()
 
