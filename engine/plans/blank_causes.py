@@ -3,17 +3,14 @@
 Every cause is computed from what the caller sees: from presences and amounts of the plan, which lie inside the scope.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
 from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.aggregation import TimeAggregation
-from engine.model.caching import cached_method, kept
-from engine.model.calendar.periods import Span
+from engine.model.caching import cached_method
 from engine.model.catalogue import Base
 from engine.model.evaluation import FigureColumn, Places, absent
 from engine.model.exact import Exact
@@ -22,15 +19,14 @@ from engine.model.notes import BLANKS, Note
 from engine.model.scenarios import Reference, Side
 from engine.model.stopping import watched
 from engine.plans.availability import BrokenDown
+from engine.plans.day_causes import NO_ROWS, DayCauses
 from engine.plans.figures import Figures
 from engine.plans.presence import Anchor
 from engine.plans.rows import Expression, FormulaExpression
 from engine.plans.variances import Variances
-from engine.plans.windows import ColumnRead, DateWindow
+from engine.plans.windows import ColumnRead
 
-NO_WINDOW = Note.of("no_window")
 NO_DIVISOR = Note.of("no_divisor")
-NO_ROWS = Note.of("no_rows")
 CauseKey = tuple[Base, ...] | Expression  # lines with the same key share the causes of their blanks
 
 
@@ -46,6 +42,11 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
     """The causes of the blanks of some figures."""
 
     figures: Figures
+
+    @cached_property
+    def days(self) -> DayCauses:
+        """The causes that lie in the days of its plan."""
+        return DayCauses(self.figures.plan)
 
     def of(
         self, expression: Expression, reference: Reference, column_reads: Sequence[ColumnRead], places: Places
@@ -111,7 +112,7 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
 
     @cached_method
     def _cause_key_of(self, expression: Expression) -> CauseKey:
-        bases = self._day_bases(expression)
+        bases = self.days.bases_of(expression)
         return bases if expression.adds_up and not any(map(is_balance, bases)) else expression
 
     def of_place(self, expression: Expression, column_read: ColumnRead, at: int, cause_key: CauseKey) -> Note:
@@ -135,7 +136,7 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
 
     def _missing(self, expression: Expression, column_read: ColumnRead, at: int) -> Note:
         """Return the cause of a missing figure."""
-        if cause := self.of_window(expression, column_read, self.figures.places[at].time):
+        if cause := self.days.of(expression, column_read, self.figures.places[at].time):
             return cause
         if anchor := self.late_anchor(expression, column_read, at):
             return Note.of("incomplete_close", anchor=anchor.period.code)
@@ -151,68 +152,10 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
             return Note.of("not_computable", operand=availability.operand(expression, window, by), reason=why)
         return Note.of("unavailable", reason=why)
 
-    def of_window(self, expression: Expression, column_read: ColumnRead, time: int) -> Note | None:
-        """Return the cause that lies in the days of a figure, or None if its days are in the books and closed."""
-        window = column_read.windows[time]
-        if not window.spans:
-            return NO_WINDOW if column_read.side.shifts or self.figures.plan.query.asked.is_undated else None
-        each = [self._causes_of_days(base, column_read, window) for base in self._day_bases(expression)]
-        return next(filter(None, chain.from_iterable(zip(*each, strict=True))), None)
-
-    def _causes_of_days(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Sequence[Note | None]:
-        """Return what each of CAUSES says of the days of a base; kept beside the presences for later reports."""
-        plan = self.figures.plan
-        named, domain_read = scenario_named(column_read), column_read.domain_read(base.domain)
-        key = (domain_read, named, base, window, plan.query.asked.grain)
-        return kept(
-            plan.presences.seen.causes, key, lambda: [cause(self, base, column_read, window) for cause in CAUSES]
-        )
-
-    @cached_method
-    def _day_bases(self, expression: Expression) -> tuple[Base, ...]:
-        """Return a base for each domain, time rule and stock group of an expression: these decide on its days."""
-        bases = [self._firsts.get(base, base) for base in expression.bases]
-        return tuple(dict.fromkeys(bases) if len(bases) > 1 else bases)
-
-    @cached_property
-    def _firsts(self) -> Mapping[Base, Base]:
-        """For each base, the first one with the same domain, time rule and stock group."""
-        firsts: dict[tuple[str, TimeAggregation, str | None], Base] = {}
-        bases = watched(self.figures.plan.bases)
-        return {base: firsts.setdefault((base.domain, base.over_time, base.stock_group), base) for base in bases}
-
-    def outside(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Note | None:
-        """Return the note on days before the first or after the last loaded period; None if a day lies between."""
-        plan, domain_read = self.figures.plan, column_read.domain_read(base.domain)
-        dates = plan.presences.of(domain_read).dates
-        days = plan.window_resolver.reach(domain_read, base, window).spans
-        if not dates or not days or window.is_undated:
-            return None
-        calendar, grain = plan.reader.catalogue.calendar, plan.reader.catalogue.domains[base.domain].grain
-        first, last = (calendar.at(day, grain) for day in (dates[0], dates[-1]))
-        books = Span(first.first if first else dates[0], last.last if last else dates[-1])
-        if any(span.overlap(books) for span in days):
-            return None
-        return Note.of(
-            "outside_books",
-            scenario=scenario_named(column_read),
-            domain=base.domain,
-            first=calendar.code_at(dates[0], grain),
-            last=calendar.code_at(dates[-1], grain),
-        )
-
-    def opened(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Note | None:
-        """Return the note on days that are open or not loaded to their end, or None if they are complete."""
-        plan, domain_read = self.figures.plan, column_read.domain_read(base.domain)
-        days = plan.window_resolver.rule_days(base, window)
-        if not plan.presences.is_open(domain_read, days, plan.query.asked.grain):
-            return None
-        return Note.of("open_period", scenario=scenario_named(column_read), domain=base.domain)
-
     def late_anchor(self, expression: Expression, column_read: ColumnRead, at: int) -> Anchor | None:
         """Return the anchor of a balance that has rows in the window but none at the close; None if there is none."""
         plan, place = self.figures.plan, self.figures.places[at]
-        if not any(map(is_balance, self._day_bases(expression))):
+        if not any(map(is_balance, self.days.bases_of(expression))):
             return None
         for base in expression.bases:
             if base.over_time.closes and not base.over_time.opening and self.is_late(base, column_read, at):
@@ -275,15 +218,6 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
             not isinstance(figures[name], Exact) and self.divides_by_zero(part, column_read, at)
             for name, part in expression.parts.items()
         )
-
-
-BaseCause = Callable[[BlankCauses, Base, ColumnRead, DateWindow], Note | None]
-CAUSES: tuple[BaseCause, ...] = (BlankCauses.outside, BlankCauses.opened)  # that lie in the days of a base
-
-
-def scenario_named(column_read: ColumnRead) -> str:
-    """Return the scenarios of a side, without shifts."""
-    return "+".join(term.scenario.id for term in column_read.side.terms)
 
 
 def has_zero_divisor(formula: Formula, operand: Operands) -> bool:

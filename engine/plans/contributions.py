@@ -1,9 +1,10 @@
-"""Contributions: what each row adds to a figure."""
+"""Contributions: what each row adds to a figure, all rows together, and why none does."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
@@ -11,9 +12,12 @@ from engine.model.exact import ONE, ZERO, Exact
 from engine.model.fact_store import DATE
 from engine.model.formulas import Figure, Nothing
 from engine.model.members.member_sets import NULL_CODE
-from engine.model.stopping import watched
+from engine.model.notes import Note
+from engine.model.stopping import Stop, watched
 from engine.plans.accumulators import Amounts, figure_cells
+from engine.plans.day_causes import NO_ROWS, DayCauses
 from engine.plans.row_plan import RowPlan, WeightedTerm
+from engine.plans.rows import Expression
 from engine.plans.windows import IntervalSplits
 
 Row = Mapping[str, Any]  # by column: the date, codes and amounts of one row; null amounts and dates are None
@@ -95,17 +99,39 @@ DECIDERS: Mapping[MemberAggregation, Callable[[WeightedTerm, pl.DataFrame, Seque
 
 def total_of(plan: RowPlan, sums: Sequence[Sequence[pl.DataFrame]]) -> tuple[Figure, Exact]:
     """Return the total of all contributions, and the divisor that turns it into the figure."""
-    found: dict[Base, tuple[Amounts, IntervalSplits]] = {}
-    for batch, frames in zip(plan.batches, sums, strict=True):
-        found |= {base: (amounts, batch.splits) for base, amounts in batch.amounts(frames).items()}
     total: Figure = Nothing.MISSING
     divisor = ONE
-    for weighted_term in plan.weighted_terms:
-        amounts, splits = found[weighted_term.base]
-        (figure,) = amounts.figures(figure_cells([weighted_term.window], splits, [([()], (0,))]))
-        if not isinstance(figure, Exact):
-            continue
-        divisor = Exact(amounts.divisor(weighted_term.window, splits))
+    for weighted_term, figure, divisor in parts_of_total(plan, sums):
         part = figure * divisor * weighted_term.term.coefficient
         total = total + part if isinstance(total, Exact) else part
     return total, divisor
+
+
+def parts_of_total(
+    plan: RowPlan, sums: Sequence[Sequence[pl.DataFrame]]
+) -> Iterator[tuple[WeightedTerm, Exact, Exact]]:
+    """Yield the terms that rows contribute to, with their figure and its divisor."""
+    found: dict[Base, tuple[Amounts, IntervalSplits]] = {}
+    for batch, frames in zip(plan.batches, sums, strict=True):
+        found |= {base: (amounts, batch.splits) for base, amounts in batch.amounts(frames).items()}
+    for weighted_term in plan.weighted_terms:
+        amounts, splits = found[weighted_term.base]
+        (figure,) = amounts.figures(figure_cells([weighted_term.window], splits, [([()], (0,))]))
+        if isinstance(figure, Exact):
+            yield weighted_term, figure, Exact(amounts.divisor(weighted_term.window, splits))
+
+
+def cause_of_blank(plan: RowPlan, expression: Expression, stop: Stop) -> Note:
+    """Return why no row contributes to a figure, as the report of the figure says it."""
+    (column_read,) = plan.distinct_reads
+    if cause := DayCauses(plan).of(expression, column_read, 0):
+        return cause
+    closing = [base for base in plan.bases if base.over_time.closes and not base.over_time.opening]
+    if closing:
+        whole = replace(plan, before_close=True)
+        sums = whole.reader.collect_each([batch.reads for batch in whole.batches], stop)
+        late = [term.base for term, *_ in parts_of_total(whole, sums) if term.base in closing]
+        anchors = (plan.window_resolver.anchor(plan.domain_read, base, plan.window) for base in late)
+        if anchor := next(filter(None, anchors), None):
+            return Note.of("incomplete_close", anchor=anchor.period.code)
+    return NO_ROWS

@@ -128,6 +128,7 @@ class RowPlan(Struct, frozen=True, eq=False, dict=True):
     side: Side
     named: NamedFigure | None
     presences: Presences
+    before_close: bool = False  # reads every day of the range also for a closing balance
 
     @property
     def expression(self) -> Expression | None:
@@ -198,12 +199,17 @@ class RowPlan(Struct, frozen=True, eq=False, dict=True):
         return tuple(
             WeightedTerm(
                 term,
-                self.window_resolver.window(self.domain_read, term.base, self.window),
+                self._window_of(term.base),
                 base_weights(term.base, self.reader, self.query.filters, (), factors),
                 self.reader.ranges_of(term.base),
             )
             for term in terms
         )
+
+    def _window_of(self, base: Base) -> DateWindow:
+        if self.before_close and base.over_time.closes and not base.over_time.opening:
+            return self.window
+        return self.window_resolver.window(self.domain_read, base, self.window)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

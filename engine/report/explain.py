@@ -12,7 +12,8 @@ from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
 from engine.model.notes import Note
 from engine.model.stopping import Stop, never, watched
-from engine.plans.blank_causes import NO_ROWS, BlankCauses
+from engine.plans.blank_causes import BlankCauses
+from engine.plans.day_causes import NO_ROWS
 from engine.plans.figure_forms import FigureForm, RatioForm, form_of
 from engine.plans.figures import FigurePlan, Figures, MetricPlan
 from engine.plans.freshness import freshness

@@ -17,7 +17,8 @@ from engine.model.members.member_sets import LeafMembers
 from engine.model.notes import Note
 from engine.model.requests import Selection
 from engine.model.stopping import Stop, never, watched
-from engine.plans.contributions import contributions, total_of
+from engine.plans.contributions import cause_of_blank, contributions, total_of
+from engine.plans.day_causes import NO_ROWS
 from engine.plans.freshness import Freshness, freshness_of
 from engine.plans.row_plan import RowPlan, plan_rows
 from engine.plans.sum_notes import header_notes
@@ -129,7 +130,11 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
         contribution_total=total,
         divisor=divisor,
         quotient=plan is not None and plan.expression is not None and plan.expression.type.quotient,
-        notes=(*query.notes, *header_notes(query.filters, [query.domain], own, reader)),
+        notes=(
+            *query.notes,
+            *([] if plan is None or isinstance(total, Exact) else blank_notes(plan, stop)),
+            *header_notes(query.filters, [query.domain], own, reader),
+        ),
         catalogue_version=reader.catalogue.version,
         data_version=reader.data_version,
         permission=permission_of([query.domain.key], scenarios_of(query), (), reader),
@@ -169,6 +174,13 @@ def figure_of(plan: RowPlan, stop: Stop) -> tuple[Figure, Exact]:
     if plan.expression is None:
         return Nothing.MISSING, Exact(1)
     return total_of(plan, plan.reader.collect_each([batch.reads for batch in plan.batches], stop))
+
+
+def blank_notes(plan: RowPlan, stop: Stop) -> Iterator[Note]:
+    """Yield the note that says why no row contributes to the figure named, if one is."""
+    if plan.expression is not None:
+        cause = cause_of_blank(plan, plan.expression, stop)
+        yield cause if cause == NO_ROWS else Note(cause.code, (("scenarios", (plan.side.key,)), *cause.about))
 
 
 def read_by(plan: RowPlan) -> tuple[Span, ...]:

@@ -15,11 +15,11 @@ from engine.model.errors import BadArguments
 from engine.model.notes import Note
 from engine.report.data import OTHERS, MemberTuple
 from engine.report.report import Report
-from tests.laws.oracle.asking import Place, ask, figures_of, place_of, places_of
+from tests.laws.oracle.asking import Place, ask, behind, figures_of, place_of, places_of
 from tests.laws.oracle.blanks import CAUSES, books_of, cause_of
 from tests.laws.oracle.books import GL, OracleBooks, OracleFormula
 from tests.laws.oracle.expressions import text
-from tests.laws.oracle.figures import UNAVAILABLE, OracleLine, bases_of, figure
+from tests.laws.oracle.figures import MISSING, UNAVAILABLE, OracleLine, bases_of, figure
 from tests.laws.oracle.formulas import MADE, MONEY, NUMBER, PRICE, RATIO, kinds_of, part
 from tests.laws.oracle.members import shown
 from tests.laws.oracle.references import OracleCell, OracleSide, Reference, window_of
@@ -28,6 +28,7 @@ from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import opened
 from tests.laws.test_ranking import RANKABLE, others_cells
 from tests.support.depth import SHORT
+from tests.support.inspecting import rows_of
 
 REQUESTS = (2, 3) if SHORT else (4, 6)  # of each book
 
@@ -70,6 +71,23 @@ def test_each_null_of_a_ranking_is_covered_by_one_true_note(data: st.DataObject,
                 others = others_cells(books, request, [member for member in top if member != OTHERS])
                 by_place = {place_of(request, cell): cell for cell in cells(books, request)}
                 hold(books, request, report, {**others, **by_place})
+
+
+@given(data=st.data(), books=random_books())
+def test_rows_that_make_no_figure_say_the_cause_of_its_blank(data: st.DataObject, books: OracleBooks) -> None:
+    with opened(books) as door:
+        for request in data.draw(st.lists(requests(books), min_size=REQUESTS[0], max_size=REQUESTS[1])):
+            if request.times:
+                continue  # a call asks for the period of its column, in the grain of that
+            columns = {column.text: column for column in request.columns}
+            by_place = {place_of(request, cell): cell for cell in cells(books, request)}
+            for known in behind(ask(door, books, request)):
+                line, column = line_of(books, known.where[0]), columns[known.where[1]]
+                blank = known.figure is MISSING and isinstance(column, OracleSide) and len(column.parts) == 1
+                if blank and len(known.calls) == 1 and known.calls[0][1].endswith(known.where[0]):
+                    codes = [note["code"] for note in rows_of(door, **known.calls[0][2])["notes"]]
+                    cause = cause_of(books, line, column, by_place[known.where[2]])
+                    assert [code for code in codes if code in CAUSES] == [cause], (request, known)
 
 
 def ranked(door: Door, books: OracleBooks, request: OracleRequest, order: str, top: int) -> Report | None:

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from engine.door import Door
+from engine.model.formulas import Nothing
 from engine.model.notes import BLANKS, Note, messages, notes_as_data
+from engine.report.inspection import Inspection
 from engine.report.report import Report
 from tests.support.small import figures, small_books
 
@@ -33,6 +35,7 @@ DOMAINS = {
         time: {column: date}
         dimensions: {account: account, entity: entity}
         measures: {amount: {places: 0}}
+        inspect_enabled: true
         metrics:
           sales: {measure: amount, where: {account: sales}}
           cash: {measure: amount, where: {account: cash}, over_time: closing}
@@ -75,8 +78,8 @@ def opened(folder: Path, closed: str = "2021-03", statement: str = STATEMENT, **
     )
 
 
-def blanks(report: Report) -> list[tuple[str, dict[str, Any]]]:
-    """Return the notes on blanks of a report with their names."""
+def blanks(report: Report | Inspection) -> list[tuple[str, dict[str, Any]]]:
+    """Return the notes on blanks of a result with their names."""
     return [(note.code, dict(note.about)) for note in report.notes if note.code in BLANKS]
 
 
@@ -200,6 +203,67 @@ def test_an_answer_without_blanks_has_no_note_on_them(books: Door) -> None:
     report = books.metric("sales", scenarios={**A, **B}, period="2021-02", dimensions=["account"])
     assert None not in figures(report, "alias", "account").values()
     assert blanks(report) == []
+
+
+# Rows that add up to no figure.
+
+GL = {"scenario": "actual", "domain": "gl"}
+BOOKS = {**GL, "first": "2021-01-05", "last": "2021-03-05"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"period": "2020-01", "filters": {"metric": "sales"}}, ("outside_books", {"scenarios": ("actual",), **BOOKS})),
+        (
+            {"period": "2021-02", "filters": {"metric": "sales", "scenario": "actual@py"}},
+            ("outside_books", {"scenarios": ("actual@py",), **BOOKS}),
+        ),
+        (
+            {"period": "2020-02-29", "filters": {"metric": "sales", "scenario": "actual@py"}},
+            ("no_window", {"scenarios": ("actual@py",)}),
+        ),
+        (
+            {"period": "2021-03", "filters": {"metric": "sales", "entity": "E2"}},
+            ("open_period", {"scenarios": ("actual",), **GL}),
+        ),
+        ({"period": "2021-01", "filters": {"metric": "cash"}}, ("no_rows", {})),
+        ({"filters": {"metric": "sales", "account": "cash"}}, ("open_period", {"scenarios": ("actual",), **GL})),
+    ],
+)
+def test_rows_of_a_blank_say_what_its_report_says(
+    tmp_path: Path, asked: dict[str, Any], told: tuple[str, dict[str, Any]]
+) -> None:
+    books = opened(tmp_path, closed="2021-02")
+    rows = books.rows("gl", scenario="actual", **asked)
+    assert (rows.contribution_total, list(rows.rows)) == (Nothing.MISSING, [])
+    assert blanks(rows) == [told]
+    filters = {key: ids for key, ids in asked["filters"].items() if key not in ("metric", "scenario")}
+    scenario = asked["filters"].get("scenario", "actual")
+    if "period" in asked:
+        report = books.metric(
+            asked["filters"]["metric"], scenarios={"A": scenario}, period=asked["period"], filters=filters
+        )
+        assert blanks(report) == [told]
+
+
+def test_rows_of_a_balance_without_a_close_name_the_anchor(books: Door) -> None:
+    filters = {"metric": "cash", "entity": "E2"}  # which has cash in February alone
+    rows = books.rows("gl", scenario="actual", period=("2021-02", "2021-03"), filters=filters)
+    assert blanks(rows) == [("incomplete_close", {"scenarios": ("actual",), "anchor": "2021-03"})]
+
+
+def test_rows_of_no_figure_and_of_one_that_is_there_have_no_note_on_blanks(books: Door) -> None:
+    for filters in ({}, {"metric": "sales"}):
+        assert blanks(books.rows("gl", scenario="actual", period="2021-02", filters=filters)) == []
+
+
+def test_rows_outside_the_books_are_outside_those_that_the_caller_sees(tmp_path: Path) -> None:
+    scope = "seen: {scenarios: {actual: {dimensions: {entity: {allow: [E2]}}}}}"
+    seen = opened(tmp_path, profiles=scope, profile="seen")
+    rows = seen.rows("gl", scenario="actual", period="2021-01", filters={"metric": "sales"})
+    books = {**GL, "first": "2021-02-05", "last": "2021-02-05"}
+    assert blanks(rows) == [("outside_books", {"scenarios": ("actual",), **books})]
 
 
 # Notes of one code are one note of an answer.

@@ -6,6 +6,8 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
+from engine.model.notes import BLANKS
+
 Json = dict[str, Any]
 PLACEHOLDER = re.compile(r"\{((?:row|column|metric|scenario)\.[^{}]+)\}")
 Inspect = Callable[[Json], Json]  # arguments of inspect_rows to its result
@@ -89,6 +91,8 @@ def figure_behind(call: Json, inspect: Inspect) -> Decimal | None:
     total = exactly(result["contribution_total"])
     contributed = [exactly(row[-1]) or Decimal(0) for row in result["rows"]]
     assert bool(contributed) is (total is not None)
+    causes = [note for note in result.get("notes", ()) if note["code"] in BLANKS]
+    assert len(causes) == int(total is None)  # each null is covered by one note
     if total is not None:
         assert abs(sum(contributed, Decimal(0)) - total) <= Decimal(10) ** (total.adjusted() - 13)
     return exactly(result["figure"])

@@ -1,0 +1,95 @@
+"""Day causes: why a figure is blank where its days decide: they are none, outside the books, or not closed.
+
+Plans of figures and of rows ask alike. Every cause is computed from presences, which lie inside the scope.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+
+from msgspec import Struct
+
+from engine.model.aggregation import TimeAggregation
+from engine.model.caching import cached_method, kept
+from engine.model.calendar.periods import Span
+from engine.model.catalogue import Base
+from engine.model.notes import Note
+from engine.model.stopping import watched
+from engine.plans.presence import DayPlan
+from engine.plans.rows import Expression
+from engine.plans.windows import ColumnRead, DateWindow
+
+NO_WINDOW = Note.of("no_window")
+NO_ROWS = Note.of("no_rows")
+
+
+class DayCauses(Struct, frozen=True, eq=False, dict=True):
+    """The causes that lie in the days of a plan."""
+
+    plan: DayPlan
+
+    def of(self, expression: Expression, column_read: ColumnRead, time: int) -> Note | None:
+        """Return the cause that lies in the days of a figure, or None if its days are in the books and closed."""
+        window = column_read.windows[time]
+        if not window.spans:
+            return NO_WINDOW if column_read.side.shifts or self.plan.is_undated else None
+        each = [self._causes_of_days(base, column_read, window) for base in self.bases_of(expression)]
+        return next(filter(None, chain.from_iterable(zip(*each, strict=True))), None)
+
+    def _causes_of_days(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Sequence[Note | None]:
+        """Return what each of CAUSES says of the days of a base; kept beside the presences for later reports."""
+        named, domain_read = scenario_named(column_read), column_read.domain_read(base.domain)
+        key = (domain_read, named, base, window, self.plan.grain)
+        return kept(
+            self.plan.presences.seen.causes, key, lambda: [cause(self, base, column_read, window) for cause in CAUSES]
+        )
+
+    @cached_method
+    def bases_of(self, expression: Expression) -> tuple[Base, ...]:
+        """Return a base for each domain, time rule and stock group of an expression: these decide on its days."""
+        bases = [self._firsts.get(base, base) for base in expression.bases]
+        return tuple(dict.fromkeys(bases) if len(bases) > 1 else bases)
+
+    @cached_property
+    def _firsts(self) -> Mapping[Base, Base]:
+        """For each base, the first one with the same domain, time rule and stock group."""
+        firsts: dict[tuple[str, TimeAggregation, str | None], Base] = {}
+        bases = watched(self.plan.bases)
+        return {base: firsts.setdefault((base.domain, base.over_time, base.stock_group), base) for base in bases}
+
+    def outside(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Note | None:
+        """Return the note on days before the first or after the last loaded period; None if a day lies between."""
+        plan, domain_read = self.plan, column_read.domain_read(base.domain)
+        dates = plan.presences.of(domain_read).dates
+        days = plan.window_resolver.reach(domain_read, base, window).spans
+        if not dates or not days or window.is_undated:
+            return None
+        calendar, grain = plan.reader.catalogue.calendar, plan.reader.catalogue.domains[base.domain].grain
+        first, last = (calendar.at(day, grain) for day in (dates[0], dates[-1]))
+        books = Span(first.first if first else dates[0], last.last if last else dates[-1])
+        if any(span.overlap(books) for span in days):
+            return None
+        return Note.of(
+            "outside_books",
+            scenario=scenario_named(column_read),
+            domain=base.domain,
+            first=calendar.code_at(dates[0], grain),
+            last=calendar.code_at(dates[-1], grain),
+        )
+
+    def opened(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Note | None:
+        """Return the note on days that are open or not loaded to their end, or None if they are complete."""
+        plan, domain_read = self.plan, column_read.domain_read(base.domain)
+        days = plan.window_resolver.rule_days(base, window)
+        if not plan.presences.is_open(domain_read, days, plan.grain):
+            return None
+        return Note.of("open_period", scenario=scenario_named(column_read), domain=base.domain)
+
+
+BaseCause = Callable[[DayCauses, Base, ColumnRead, DateWindow], Note | None]
+CAUSES: tuple[BaseCause, ...] = (DayCauses.outside, DayCauses.opened)  # that lie in the days of a base
+
+
+def scenario_named(column_read: ColumnRead) -> str:
+    """Return the scenarios of a side, without shifts."""
+    return "+".join(term.scenario.id for term in column_read.side.terms)
