@@ -19,7 +19,7 @@ from engine.plans.variances import Variances
 from engine.plans.weight_notes import is_topped
 from engine.queries.explanations import ExplainQuery
 from engine.report.data import OTHERS, Comparison, unit_of
-from engine.report.drill import filter_json, line_drill
+from engine.report.drill import filter_json, line_drill, place_drill
 from engine.report.effects import (
     MemberEffect,
     Pair,
@@ -195,7 +195,7 @@ def by_members(by: str, figure: ExplainedFigure, figures: Figures) -> ExplainedL
         return by_drivers(by, figure, figure.volume, pairs, (a, b))
     if isinstance(figure.form, RatioForm):
         rows = ratio_candidates(figure, figure.form, pairs).rows(figure.asked, larger)
-        return list_made(by, RATE, (a, b), with_drill_of_others(rows, pairs))
+        return list_made(by, RATE, (a, b), with_drill_of_others(rows, pairs, (a, b)))
     weighed = pairs.weighed(figure.expression)
     members = Candidates(
         pairs.ids,
@@ -206,7 +206,7 @@ def by_members(by: str, figure: ExplainedFigure, figures: Figures) -> ExplainedL
     whole = added(weighed)
     twice = (a - whole[0], b - whole[1])
     shared = ExplainedRow(key=SHARED, label="Shared", a=twice[0], b=twice[1], contribution=difference(twice))
-    rows = with_drill_of_others(members.rows(figure.asked, larger), pairs)
+    rows = with_drill_of_others(members.rows(figure.asked, larger), pairs, (a, b))
     return list_made(by, None, (a, b), [*rows, *([shared] if any(twice) else [])])
 
 
@@ -225,14 +225,22 @@ def ratio_candidates(figure: ExplainedFigure, form: RatioForm, pairs: SidePairs)
     return Candidates(pairs.ids, effects, pairs.row_maker(own), ratio)
 
 
-def with_drill_of_others(rows: Sequence[ExplainedRow], pairs: SidePairs) -> list[ExplainedRow]:
-    """Return rows; those of others by a dimension lead to all members but those shown, where none share leaves."""
-    plan = pairs.plan
-    if not rows or rows[-1].key != OTHERS or not plan.axes or members_sharing(plan.axes[0], plan.reader):
+def with_drill_of_others(rows: Sequence[ExplainedRow], pairs: SidePairs, sides: Known) -> list[ExplainedRow]:
+    """Return rows, those of others with the part of their drill if rows stand behind them alone.
+
+    Others that make up the total lead to its rows. Others of a dimension whose members share no leaves lead to all
+    members but those shown.
+    """
+    if not rows or rows[-1].key != OTHERS:
         return list(rows)
-    left = exclusion_of(plan, [row.key for row in rows[:-1]])
-    drill = {"filters": {plan.axes[0].key: filter_json(left)}}
-    return [*rows[:-1], replace(rows[-1], drill=drill)] if len(rows) > 1 else [*rows]
+    plan, (*shown, others) = pairs.plan, rows
+    if not shown:
+        whole = place_drill((), plan, len(plan.times))
+        return [replace(others, drill=whole) if (others.a, others.b) == sides else others]
+    if not plan.axes or members_sharing(plan.axes[0], plan.reader):
+        return list(rows)
+    left = exclusion_of(plan, [row.key for row in shown])
+    return [*shown, replace(others, drill={"filters": {plan.axes[0].key: filter_json(left)}})]
 
 
 def by_drivers(
@@ -254,6 +262,8 @@ def by_drivers(
         lambda others: added([amounts[moving[at]] for at in watched(others)]),
     )
     rows = members.rows(figure.asked, max(abs(sides[0]), abs(sides[1])))
+    if effects.is_complete:
+        rows = with_drill_of_others(rows, pairs, sides)
     first = ExplainedRow(
         key=VOLUME,
         label=volume.label,

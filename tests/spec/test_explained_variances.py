@@ -24,6 +24,7 @@ from engine.present.exports.about import ExportStamp
 from engine.present.exports.workbook import write_workbook
 from engine.report.explanation import Explanation
 from engine.report.snapshots import keep, opened
+from tests.support.drilling import calls_explained, exactly
 from tests.support.explaining import (
     BOTH,
     MARGINS,
@@ -35,6 +36,7 @@ from tests.support.explaining import (
     parts,
     write_books,
 )
+from tests.support.inspecting import rows_of
 from tests.support.small import write_instance
 from tests.support.watched_store import WatchedStore
 from tests.support.workbooks import go_on, grid
@@ -149,6 +151,66 @@ def test_an_answer_keeps_to_its_budget_and_counts_what_it_leaves_out(books: Writ
     assert rows_left == whole_rows[: len(rows_left)]
     assert len(rows_left) + cut["agent_truncated"]["rows"] == 60
     assert len(periods) == 1
+
+
+YEARS = """
+    2026-01-05 actual DE 120 - 3 50
+    2026-01-05 actual FR 80 - 4 40
+    2026-02-05 actual DE 60 - 5 20
+    2026-01-05 budget DE 110 - 4 55
+    2026-02-05 budget FR 70 - 6 40
+"""
+WITHOUT_UNITS = YEARS + "    2026-02-05 budget NL 9 - 0 4\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "asked", "holds"),
+    [
+        (YEARS, {"by": ("entity", "period")}, [("(others)", -80), ("(others)", -80)]),
+        (YEARS, {"by": ("entity",), "top": 1}, [("DE", -70), ("(others)", -10)]),
+        (YEARS, {"by": ("ownership",), "filters": {"ownership": ("DE", "FR")}}, [("(others)", -80)]),
+        (YEARS, {"by": ("entity",), "drivers": True}, [("(volume)", None), ("(others)", -80)]),
+        (WITHOUT_UNITS, {"by": ("entity",), "drivers": True}, [("(volume)", None), ("(others)", None)]),
+    ],
+)
+def test_others_lead_to_their_rows_where_these_stand_alone(
+    books: Write, rows: str, asked: dict[str, Any], holds: list[tuple[str, int | None]]
+) -> None:
+    shop, fold = books(rows), {} if "top" in asked else {"materiality": materiality(percent=200)}
+    by = asked.pop("by")
+    found = explained(
+        shop, "revenue", *by, period=("2026-01", "2026-02"), scenarios=("budget", "actual"), **fold, **asked
+    )
+    answer = explanation_answer(found, 10_000, NOT_KEPT, never)
+    behind = []
+    for known in answer["lists"]:
+        for row in known["rows"]:
+            calls = list(calls_explained(answer, known, row))
+            sums = [
+                (exactly(rows_of(shop, **call)["contribution_total"]) or 0) * (1 if sign == "+" else -1)
+                for sign, call in calls
+            ]
+            behind.append((row["key"], sum(sums) if calls else None))
+    assert behind[: len(holds)] == holds
+
+
+def test_the_mix_of_many_others_is_a_number_of_15_digits(books: Write, tmp_path: Path) -> None:
+    primes = [at for at in range(2, 2000) if all(at % known for known in range(2, int(at**0.5) + 1))]
+    lines = [f"2026-01-05 budget E{at} {at + 7} - {at}\n2026-01-05 actual E{at} {at} - {at + 1}" for at in primes]
+    shop = books("\n".join(lines))
+    found = explained(shop, "revenue", "entity", drivers=True, top=1)
+    rows = {row["key"]: row for row in explanation_answer(found, 10_000, NOT_KEPT, never)["lists"][0]["rows"]}
+    (top,) = (int(key[1:]) for key in rows if key.startswith("E"))
+    growth = Fraction(sum(at + 1 for at in primes), sum(primes))
+    mix = sum((at + 1 - at * growth) * Fraction(at + 7, at) for at in primes if at != top)
+    said = rows["(others)"]["mix"]
+    assert isinstance(said, float)
+    assert said == float(f"{float(mix):.15g}")
+    write_workbook(found, MADE, tmp_path / "made.xlsx", go_on)
+    head, *lines = grid(tmp_path / "made.xlsx")
+    (cell,) = (line[head.index("mix")] for line in lines if line[1] == "(others)")
+    assert float(cell) == pytest.approx(said)
+    assert len(cell) <= 17  # a number, not a text of 30 digits
 
 
 @pytest.mark.parametrize(("by", "words"), [("quarter", "do not fit into"), ("customer", "There is no dimension")])

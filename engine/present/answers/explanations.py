@@ -17,6 +17,7 @@ from engine.present.answers.full_reports import freshness_json, full_period_json
 from engine.present.answers.reports import scenario_json, short_freshness
 from engine.present.charts.charts import Chart
 from engine.queries.explanations import LINES
+from engine.report.data import OTHERS
 from engine.report.drill import joined
 from engine.report.explanation import ExplainedList, ExplainedRow, Explanation
 
@@ -116,7 +117,7 @@ def row_json(found: Explanation, known: ExplainedList, row: ExplainedRow, templa
         **({"unit": row.unit} if row.unit not in (None, found.unit) else {}),
         **{name: figure_json(figure, found) for name, figure in figures.items() if figure is not None},
         "contribution": figure_json(row.contribution, found),
-        **{name: figure_json(part, found) for name, part in parts.items() if part is not None},
+        **{name: part.as_json(quotient=True) for name, part in parts.items() if part is not None},
         **({"share": (row.contribution / variance).as_json(quotient=True)} if variance else {}),
         **({} if good is None else {"favourable": good}),
         **(own_drill(row, template) if known.by == LINES or found.line.drill is not None else {}),
@@ -153,11 +154,17 @@ def has_rows(found: Explanation) -> bool:
 
 
 def list_drill(found: Explanation, known: ExplainedList) -> Json:
-    """Return the part that the rows of a list share, with a placeholder for their key; none for lines."""
-    own = next((row for row in known.rows if row.drill is not None and not is_special(row)), None)
-    if own is None or own.drill is None or found.line.drill is None or known.by == LINES:
+    """Return the part that the rows of a list share, with a placeholder for their key; none for lines.
+
+    Others that stand alone are the rows of the list: no placeholder.
+    """
+    if found.line.drill is None or known.by == LINES:
         return {}
-    return dict(joined(figure_drill(found.line.drill), with_placeholder(own.drill, own.key)))
+    drills = {row.key: row.drill for row in known.rows if row.drill is not None}
+    key, own = next(iter(drills.items()), ("", None))
+    if own is None:
+        return {}
+    return dict(joined(figure_drill(found.line.drill), own if key == OTHERS else with_placeholder(own, key)))
 
 
 def figure_drill(drill: Mapping[str, Any]) -> Json:
@@ -184,7 +191,7 @@ def own_drill(row: ExplainedRow, template: Json) -> Json:
     if not template:
         return {"drill": figure_drill(row.drill)}
     inside = FillingShape.of(template, {KEY: 0}).filled([row.key])
-    if joined(inside, row.drill) == inside and not is_special(row):
+    if joined(inside, row.drill) == inside:
         return {}
     return {"drill": row.drill}
 

@@ -124,10 +124,11 @@ def explained_cells(explanation: Explanation, known: ExplainedList, row: Explain
     variance = known.variance
     parts = {"mix": row.mix, known.rest: row.rest}
     share = row.contribution / variance if variance else None
-    figures = (row.a, row.b, row.difference, row.contribution, *(parts.get(part) for part in EXPLAINED[8:11]), share)
+    figures = [(figure, explanation.quotient) for figure in (row.a, row.b, row.difference, row.contribution)]
+    quotients = [(figure, True) for figure in (*(parts.get(part) for part in EXPLAINED[8:11]), share)]
     yield from map(SheetCell, (known.by, row.key, row.label, row.unit or explanation.unit))
-    for figure in figures:
-        yield SheetCell(None) if figure is None else number_cell(figure, look_of(), quotient=explanation.quotient)
+    for figure, is_quotient in (*figures, *quotients):
+        yield SheetCell(None) if figure is None else number_cell(figure, look_of(), quotient=is_quotient)
 
 
 def plain_cell(value: object) -> SheetCell:
