@@ -10,7 +10,7 @@ from typing import Generic, TypeVar, overload
 
 from msgspec import Struct
 
-from engine.model.exact import Exact
+from engine.model.exact import ZERO, Exact
 from engine.model.formulas import Figure, FigureType, Formula, Nothing, Operand, Quotient, Sum, UndefinedFigure
 from engine.model.stopping import Stop, never, watched
 
@@ -185,6 +185,12 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
         if row not in self._rows:
             self._rows[row] = [self._column(row * self.columns + column) for column in range(self.columns)]
         return self._rows[row]
+
+    def amount(self, row: int, column: int, place: int) -> Exact:
+        """Return one figure, 0 for none."""
+        at = (row * self.columns + column) * self.places + place
+        numerator = self.numerators[at]
+        return ZERO if numerator is None else Exact(numerator, self.denominators[at] or 1)
 
     def _column(self, at: int) -> list[Figure]:
         first, after = at * self.places, (at + 1) * self.places

@@ -180,8 +180,8 @@ NOTES: dict[str, Wording] = {
     "top_reduced": Wording(Severity.INFO, "top {got} is above the maximum; {maximum} was used."),
     "largest_kept": Wording(
         Severity.CAUTION,
-        "{left} members are left out: those kept are the largest by amount of {line} in {scenario}, in the order of "
-        "their ids. {rest}",
+        "{left} members are left out: those kept are the largest by amount of {line}{then} in {scenario}, in the order "
+        "of their ids. {rest}",
         ("left", "line", "scenario"),
     ),
     "first_kept": Wording(

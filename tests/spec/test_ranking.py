@@ -227,6 +227,49 @@ def test_a_cut_answer_keeps_the_largest_in_the_order_of_their_ids(shop: Door) ->
     assert (note["line"], note["scenario"], note["left"]) == ("revenue", "A", "3")
 
 
+ORDERS = """
+    date scenario customer ordered paid
+    2021-01-05 actual C1 -9 1
+    2021-01-05 actual C2 4 0
+    2021-01-05 actual C3 0 5
+    2021-01-05 actual C4 0 6
+    2021-01-05 actual C5 0 8
+    2021-01-05 actual C6 0 -7
+    2021-01-05 actual C7 4 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("members", "kept", "by"),
+    [  # by orders, 9 first and 4 twice; then by what was paid, 8 first
+        (1, ["C1"], "ordered"),
+        (2, ["C1", "C7"], "ordered, then of paid"),
+        (3, ["C1", "C2", "C7"], "ordered"),
+        (5, ["C1", "C2", "C5", "C6", "C7"], "ordered, then of paid"),
+    ],
+)
+def test_a_cut_answer_keeps_those_that_are_alike_by_the_next_metric(
+    tmp_path: Path, members: int, kept: list[str], by: str
+) -> None:
+    ordered = "{measure: ordered, where: {customer: [C1, C2, C4, C7]}}"
+    metrics = f"{{idle: {{measure: paid, where: {{customer: C9}}}}, ordered: {ordered}, paid: {{measure: paid}}}}"
+    books = small_books(
+        tmp_path,
+        facts={"gl": ORDERS},
+        domains={
+            "gl": "time: {column: date}\ndimensions: {customer: customer}\n"
+            f"measures: {{ordered: {{places: 0}}, paid: {{places: 0}}}}\nmetrics: {metrics}"
+        },
+        dimensions="customer: {kind: leaf}",
+    )
+    asked = {"dimensions": ["customer"], "scenarios": MANY, "period": "2021"}
+    result = cut(books.metric("idle", "ordered", "paid", **asked), members)
+    assert keys_of(result) == [*kept, "total"]
+    (note,) = (note for note in result["notes"] if note["code"] == "largest_kept")
+    assert (note["line"], note["left"]) == ("ordered", str(7 - members))
+    assert f"the largest by amount of {by} in A, in the order of their ids" in note["message"]
+
+
 def test_a_cut_answer_without_an_additive_metric_keeps_the_first_and_says_so(shop: Door) -> None:
     result = cut(shop.metric("price", dimensions=["customer"], scenarios=MANY, period="2021"), 2)
     assert keys_of(result) == ["C1", "C2", "total"]

@@ -1,6 +1,7 @@
 """Places: which combinations of members a cut answer keeps, and the note that says so."""
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -34,11 +35,23 @@ class PlaceCut(Struct, frozen=True, dict=True):
         rest = FILTER.format(dimension=report.breakdown[0]) if report.statement else RANK
         if self._is_by_time:
             return [Note.of("latest_kept", left=str(left), rest=ASK_FEWER)]
-        if self._largest_by is None:
+        if self._column is None or not self._lines:
             return [Note.of("first_kept", left=str(left), rest=rest)]
-        line, column = self._largest_by
-        about = {"line": report.lines[line].key, "scenario": report.columns[column].heading}
+        line, *others = (report.lines[at].key for at in self._decisive(left))
+        then = f", then of {', then of '.join(others)}" if others else ""
+        about = {"line": line, "then": then, "scenario": report.columns[self._column].heading}
         return [Note.of("largest_kept", left=str(left), **about, rest=rest)]
+
+    def _decisive(self, left: int) -> Sequence[int]:
+        """Return the lines that decide which members stay, those aside in which no member has an amount."""
+        places, order = self.report.places, self._order
+        count = len(order) - left
+        last, first = (places[order[at]].members[0].id for at in (max(count - 1, 0), count))
+        pairs = list(zip(self._amounts[last], self._amounts[first], strict=False))
+        apart = next((at for at, (one, other) in enumerate(pairs) if one != other), len(pairs) - 1)
+        each = watched(self._amounts.values())
+        held = {at for amounts in each for at, amount in enumerate(amounts) if amount}
+        return [self._lines[at] for at in range(apart + 1) if at in held] or self._lines[:1]
 
     @property
     def _is_by_time(self) -> bool:
@@ -47,17 +60,33 @@ class PlaceCut(Struct, frozen=True, dict=True):
         return any(form.fits(member.id) for member in first for form in GRAINS.values())
 
     @cached_property
-    def _largest_by(self) -> tuple[int, int] | None:
-        """The first additive line and the first column that is no share; None if there is none."""
-        report = self.report
-        lines = (
-            at
-            for at, line in enumerate(report.lines)
-            if line.type is not None and line.type.additive and not line.repeats_over
-        )
-        columns = (at for at, column in enumerate(report.columns) if column.comparison is not Comparison.SHARE)
-        line, column = next(lines, None), next(columns, None)
-        return None if line is None or column is None else (line, column)
+    def _lines(self) -> Sequence[int]:
+        """The additive lines."""
+        lines = enumerate(self.report.lines)
+        return [at for at, line in lines if line.type is not None and line.type.additive and not line.repeats_over]
+
+    @cached_property
+    def _column(self) -> int | None:
+        """The first column that is no share; None if there is none."""
+        columns = enumerate(self.report.columns)
+        return next((at for at, column in columns if column.comparison is not Comparison.SHARE), None)
+
+    @cached_property
+    def _amounts(self) -> Mapping[str, list[Exact]]:
+        """The absolute amounts of each member of the first dimension: of further lines while it equals another's."""
+        report, column = self.report, self._column or 0
+        positions: dict[str, list[int]] = defaultdict(list)
+        for at, place in enumerate(watched(report.places[:-1])):
+            positions[place.members[0].id] += [] if report.depth(place) else [at]
+        found: dict[str, list[Exact]] = {member: [] for member in watched(positions)}
+        tied = set(found)
+        for line in self._lines:
+            for member in watched(tied):
+                amounts = (report.figures.amount(line, column, at) for at in watched(positions[member]))
+                found[member].append(abs(sum(amounts, start=ZERO)))
+            alike = Counter(tuple(found[member]) for member in watched(tied))
+            tied = {member for member in watched(tied) if alike[tuple(found[member])] > 1}
+        return found
 
     @cached_property
     def _order(self) -> Sequence[int]:
@@ -73,14 +102,8 @@ class PlaceCut(Struct, frozen=True, dict=True):
             return sorted(range(len(places)), key=lambda at: places[at].holds is None)
         if self._is_by_time:
             return range(len(places))[::-1]
-        if self._largest_by is None:
+        if self._column is None or not self._lines:
             return range(len(places))
-        line, column = self._largest_by
-        amounts: dict[str, Exact] = {}
-        for place, figure in watched(zip(places, self.report.figures[line][column], strict=False)):
-            first = place.members[0].id
-            known = amounts.get(first, ZERO)
-            amounts[first] = known + figure if isinstance(figure, Exact) and not self.report.depth(place) else known
-        largest = sorted(amounts, key=lambda first: abs(amounts[first]), reverse=True)
+        largest = sorted(self._amounts, key=self._amounts.__getitem__, reverse=True)
         rank = {first: at for at, first in enumerate(watched(largest))}
         return sorted(range(len(places)), key=lambda at: rank[places[at].members[0].id])
