@@ -106,12 +106,12 @@ def cut_list(build: Build, axes: Mapping[str, int], rest: str, budget: int, stop
 
 
 def cut_lists(result: Json, lists: Sequence[str], rest: str, budget: int, stop: Stop) -> Json:
-    """Return a result whose lists are cut from their ends by the same share; a note and `more_` fields say so."""
-    every = sum(len(result[name]) for name in lists)
-    axes = {"entries": every}
+    """Return a result whose lists are cut to the same length, at least 1; a note and `more_` fields say so."""
+    longest = max(len(result[name]) for name in lists)
+    axes = {"entries": max(longest - 1, 0)}
 
     def told(left: LeftOut) -> Json:
-        kept = {name: result[name][: len(result[name]) * (every - left["entries"]) // (every or 1)] for name in lists}
+        kept = {name: result[name][: longest - left["entries"]] for name in lists}
         cuts = {name: len(result[name]) - len(kept[name]) for name in lists}
         return with_cuts(result | kept | {f"more_{name}": True for name in lists if cuts[name]}, cuts, rest)
 

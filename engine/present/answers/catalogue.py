@@ -288,7 +288,8 @@ def variants_answer(scenario_id: str, reader: Reader, budget: int, stop: Stop) -
 def members_answer(found: SearchResult, budget: int, stop: Stop) -> Json:
     """Return the members and nodes that a search found, and the metrics and statements, if any.
 
-    `next_offset` is that of the next page; it repeats hits of a section that is shown further than another.
+    `next_offset` is that of the next page: the shortest section that has more. That page repeats hits of a section that
+    is shown further.
     """
     metrics = [{"key": metric.key, "label": metric.label, "domain": metric.domain} for metric in found.metrics]
     statements = [{"key": statement.key, "label": statement.label} for statement in found.statements]
@@ -301,7 +302,7 @@ def members_answer(found: SearchResult, budget: int, stop: Stop) -> Json:
     more = {f"more_{name}": name in found.more for name in sections}
     result = {**sections, **more, "next_offset": MOST_HITS, "notes": notes_as_data(found.notes)}
     shown = cut_lists(result, tuple(sections), OTHER_MEMBERS, budget, stop)
-    ends = [len(shown[name]) for name in sections if shown[f"more_{name}"] and shown[name]]
+    ends = [len(shown[name]) for name in sections if shown[f"more_{name}"]]
     del shown["next_offset"]
     return {**shown, **({"next_offset": found.offset + min(ends)} if ends else {})}
 

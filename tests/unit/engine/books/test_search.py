@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from engine.books import search_index
+from engine.books.search import MOST
 from engine.door import Door, open_books
 from engine.instance.read import read_instance
 from engine.model.errors import BadArguments, DimensionUnavailable, Refusal, Unavailable, UnknownName
+from engine.model.stopping import never
+from engine.present.answers.catalogue import members_answer
 from tests.support.books import load_feeds, load_instance
 from tests.support.searching import (
     CHANNEL,
@@ -319,6 +322,39 @@ def test_a_very_deep_tree_is_searched(tmp_path: Path) -> None:
     assert (len(node.path), node.path[-1]) == (3_000, "N2999")
     report = books.metric("revenue", scenarios={"A": "actual"}, period="2026-01", filters={"territory": "N0"})
     assert figure(report) == 1
+
+
+@pytest.mark.parametrize("budget", [300, 400, 1_000, 10_000])
+def test_next_offset_leads_to_every_hit_of_every_section(tmp_path: Path, budget: int) -> None:
+    metrics = "".join(f"  sales_{at}: {{measure: amount}}\n" for at in range(9))
+    crowd = books_of(
+        tmp_path,
+        domains={"sales": DOMAIN + metrics},
+        statements=dict.fromkeys(("sales_a", "sales_b", "sales_c"), "- {metric: revenue}"),
+        tables={
+            "customer": "id code name segment\n" + "\n".join(f"C{at:03d} - Sales~{at} Retail" for at in range(60)),
+            "territory": "node parent\n" + "\n".join(f"Sales{at} -" for at in range(4)) + "\nC000 Sales0",
+            "channel": "node parent\nC000 -",
+        },
+        facts={"sales": "date scenario customer region voucher amount\n2026-01-05 actual C000 EU v1 1"},
+    )
+    whole = members_answer(find(crowd, "sales", limit=MOST), 10**9, never)
+    sections = {"records": "id", "hierarchy_nodes": "id", "metrics": "key", "statements": "key"}
+    found: dict[str, list[str]] = {name: [] for name in sections}
+    offset: int | None = 0
+    while offset is not None:
+        page = members_answer(find(crowd, "sales", limit=MOST, offset=offset), budget, never)
+        for name, key in sections.items():
+            found[name] += [hit[key] for hit in page.get(name, ())]
+        assert page.get("next_offset", offset + 1) > offset
+        offset = page.get("next_offset")
+    assert {name: len(whole[name]) for name in ("records", "metrics", "statements")} == {
+        "records": 60,
+        "metrics": 9,
+        "statements": 3,
+    }
+    for name, key in sections.items():  # each hit once
+        assert found[name] == [hit[key] for hit in whole[name]]
 
 
 def test_a_search_is_read_in_pages_of_each_section(books: Door) -> None:
