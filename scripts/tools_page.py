@@ -115,8 +115,9 @@ What the service understands and says beyond its specification. All of it is opt
 - **Months and days.** `month` breaks a range of any grain down by months, or by the periods of the calendar table;
   `period` keeps the grain of the range. `day` is understood as `date`.
 - **Repairs.** `valid` and `did_you_mean` of a refusal hold values for `field`, in the form in which the call takes
-  them. `retryable` is there only if the same call may succeed later. Aliases and values of filters have at most 200
-  characters.
+  them. `example` holds arguments that mend the call in place of those that were sent, and means what was asked where
+  that can be read. `retryable` is there only if the same call may succeed later. Aliases and values of filters have at
+  most 200 characters.
 """
 NEXT: Mapping[str, Callable[[Mapping[str, Json]], Json]] = {  # what is made of the answers to earlier calls
     "get_load_status": lambda told: {"load_id": told["list_load_history"]["loads"][0]["load_id"]},

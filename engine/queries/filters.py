@@ -1,6 +1,7 @@
 """Filters of a request, resolved: members to leaves, periods to parts of the range."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 
 from msgspec import Struct
 
@@ -47,8 +48,8 @@ def resolve_filters(
     by_member, by_time = [], {}
     domains = last_closed.domains
     notes: list[Note] = []
-    for key, ids in asked.items():
-        members = selection_of(key, ids)
+    for key in asked:
+        members = selection_of(key, asked)
         if inspecting and members == (ALL,) and key in reader.dimensions and not usable(key, reader, domains):
             continue
         dimension = usable_dimension(key, reader, domains, field=f"filters.{key}", breaking_down=inspecting)
@@ -86,9 +87,18 @@ def named_by(ids: Selection) -> tuple[str, ...]:
     return ids.include + ids.exclude if isinstance(ids, Exclusion) else ids
 
 
-def selection_of(key: str, ids: str | Selection) -> Selection:
+def selection_of(key: str, asked: Mapping[str, str | Selection]) -> Selection:
     """Return the ids of a filter, each once; BadArguments for none."""
+    ids = asked[key]
     chosen = ids.exclude if isinstance(ids, Exclusion) else ids
+    if isinstance(ids, Exclusion) and ids.include and not chosen:
+        others = {other: asdict(kept) if isinstance(kept, Exclusion) else kept for other, kept in asked.items()}
+        raise BadArguments(
+            f"filters.{key} leaves no member out. To keep members, give them as a plain list.",
+            field=f"filters.{key}.exclude",
+            got=[],
+            example={"filters": {**others, key: ids.include}},
+        )
     if not chosen:
         raise BadArguments(
             f"filters.{key} names no member. Leave the key out, or name members that search_hierarchy finds.",

@@ -99,7 +99,7 @@ class Tool:
     shape: Shape[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", Shape.of(self.request))
+        object.__setattr__(self, "shape", Shape.of(self.request, self.example))
 
     def answer(self, caller: Caller, asked: Request) -> Answer:
         """Return the answer of a call. The books memoise it where it is the same each time; nobody changes it."""

@@ -2,7 +2,10 @@
 
 import ast
 import inspect
+import json
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from textwrap import dedent
 from typing import Any, Generic, TypeVar
@@ -11,7 +14,7 @@ from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_json
 
-from engine.model.errors import BadArguments, closest, quoted
+from engine.model.errors import MOST_CHARACTERS, BadArguments, closest, echo, quoted
 from engine.model.requests import Request
 
 # Schemas of requests, in the plainest form of JSON Schema, which every client reads.
@@ -24,17 +27,18 @@ Asked = TypeVar("Asked", bound=Request)
 
 
 class Shape(Struct, Generic[Asked], frozen=True):
-    """The reader and the JSON Schema of one kind of request; made once for each tool."""
+    """The reader and the JSON Schema of one kind of request, and an example call; made once for each tool."""
 
     reads: TypeAdapter[Asked]
     schema: Json
+    example: Mapping[str, object]
 
     @classmethod
-    def of(cls, request: type[Asked]) -> "Shape[Asked]":
+    def of(cls, request: type[Asked], example: Mapping[str, object]) -> "Shape[Asked]":
         """Return the shape of a request type; its schema has no references and takes descriptions from the fields."""
         reads = TypeAdapter(request)
         schema = reads.json_schema()
-        return cls(reads, inlined(schema, schema.get("$defs", {}), request))
+        return cls(reads, inlined(schema, schema.get("$defs", {}), request), example)
 
 
 def inlined(part: Json, definitions: Json, request: type[Request] | None = None) -> Json:
@@ -102,7 +106,7 @@ TAKES = {
     "dict_type": "an object",
     "dataclass_type": "an object",
 }
-EXAMPLES: dict[str, object] = {
+EXAMPLES: dict[str, object] = {  # of arguments that the example call of a tool leaves out
     "scenarios": [{"scenario": "actual", "alias": "Actuals"}],
     "dimensions": ["period"],
     "filters": {"organisation": ["EUROPE"]},
@@ -113,7 +117,16 @@ EXAMPLES: dict[str, object] = {
     "period_end": "2026-12",
     "data_refs": ["ds_\N{HORIZONTAL ELLIPSIS}"],
     "chart_spec": {"chart_type": "bar", "title": "Revenue by region"},
+    "materiality": {"percent": 5},
+    "format": "xlsx",
 }
+JSON_TYPES = {"string": str, "array": list, "object": dict, "integer": int, "number": float, "boolean": bool}
+LIST_MARK = re.compile(r",\s*(?![^(]*\))")  # between names, but not inside var(a,b)
+LEAVES_OUT = re.compile(r"(is_?)?not|n(e|eq|in)$|ex|without", re.IGNORECASE)  # begins what others call an exclusion
+OF_EXCLUSION = ("exclude", "include")
+UNKNOWN = "unexpected_keyword_argument"
+MISSING = ("missing", "missing_argument")
+SEVERAL = 2
 JSON_KINDS: list[tuple[type | tuple[type, ...], str]] = [
     (bool, "true or false"),
     (str, "text"),
@@ -125,23 +138,34 @@ JSON_KINDS: list[tuple[type | tuple[type, ...], str]] = [
 
 def read_request(shape: Shape[Asked], arguments: Mapping[str, Any]) -> Asked:
     """Return arguments as a request; raises BadArguments for the first that does not fit."""
+    sent = meant_fields(arguments, shape.schema)
     try:
-        read: Asked = shape.reads.validate_json(to_json(meant(dict(arguments), shape.schema), inf_nan_mode="strings"))
+        return validated(shape, sent)
     except ValidationError as misfit:
-        raise refusal(misfit.errors(), shape.schema) from misfit
+        raise refusal(misfit.errors(), shape, sent) from misfit
+
+
+def validated(shape: Shape[Asked], sent: Json) -> Asked:
+    """Return arguments as a request; raises ValidationError for all that do not fit."""
+    read: Asked = shape.reads.validate_json(to_json(sent, inf_nan_mode="strings"))
     return read
 
 
+def meant_fields(sent: Mapping[str, Any], schema: Json) -> Json:
+    """Return the fields of an object without nulls for optional ones."""
+    known, required = schema["properties"], schema.get("required", ())
+    optional = known.keys() - set(required)
+    return {
+        name: meant(part, known.get(name, {}))
+        for name, part in sent.items()
+        if part is not None or name not in optional
+    }
+
+
 def meant(sent: object, schema: Json) -> object:
-    """Return arguments without nulls for optional fields, and with 3.0 as 3 where an integer is expected."""
+    """Return a value without nulls for optional fields, and with 3.0 as 3 where an integer is expected."""
     if isinstance(sent, dict) and "properties" in schema:
-        known, required = schema["properties"], schema.get("required", ())
-        optional = known.keys() - set(required)
-        return {
-            name: meant(part, known.get(name, {}))
-            for name, part in sent.items()
-            if part is not None or name not in optional
-        }
+        return meant_fields(sent, schema)
     if isinstance(sent, list) and "items" in schema:
         return [meant(item, schema["items"]) for item in sent]
     if schema.get("type") == "integer" and isinstance(sent, float) and sent.is_integer():
@@ -149,26 +173,25 @@ def meant(sent: object, schema: Json) -> object:
     return sent
 
 
-def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
-    """Return the error for the first argument that does not fit."""
+def refusal(errors: Sequence[ErrorDetails], shape: Shape[Any], sent: Json) -> BadArguments:
+    """Return the error for the first argument that does not fit; an unknown one goes before one that is missing."""
     first = path_of(errors[0])
+    level = [(other["type"], path) for other in errors if (path := path_of(other))[:-1] == first[:-1]]
+    missing = [path for kind, path in level if kind in MISSING]
+    if first in missing:
+        first = next((path for kind, path in level if kind == UNKNOWN), first)
     error = max((other for other in errors if path_of(other)[: len(first)] == first), key=lambda at: len(path_of(at)))
     path = path_of(error)
+    if "Exclusion" in error["loc"] and error["type"] in (*MISSING, UNKNOWN):
+        return wrong_selection(str(error["loc"][1]), shape, sent)
+    if error["type"] == UNKNOWN:
+        return unknown_argument(path, missing, shape, sent)
     field = ".".join(str(part) for part in path) or "arguments"
-    known = known_fields(schema, path)
-    if error["type"] == "unexpected_keyword_argument":
-        name = str(path[-1])
-        close = closest(name, known)
-        guess = f" Did you mean {quoted(close)}?" if close else ""
-        return BadArguments(
-            f"There is no argument {quoted([field])}.{guess}", field=field, got=name, valid=known, did_you_mean=close
-        )
-    top = str(path[0]) if path else ""
-    example = {top: EXAMPLES[top]} if top in EXAMPLES and top in schema["properties"] else None
-    if error["type"] in {"missing", "missing_argument"}:
-        return BadArguments(f"The argument {quoted([field])} is missing.", field=field, example=example)
+    if error["type"] in MISSING:
+        valid, example = choices_at(shape.schema, path), examples_of(missing or [path], shape, sent)
+        return BadArguments(lacking(missing or [path]), field=field, valid=valid, example=example)
     if error["type"] == "literal_error":
-        choices = choices_at(schema, path)
+        choices = choices_at(shape.schema, path)
         close = closest(str(error["input"]), choices)
         guess = f" Did you mean {quoted(close)}?" if close else ""
         return BadArguments(
@@ -184,8 +207,121 @@ def refusal(errors: Sequence[ErrorDetails], schema: Json) -> BadArguments:
         f"The argument {quoted([field])} takes {takes}, not {type_words(error['input'])}.",
         field=field,
         got=error["input"],
-        example=example,
+        example=examples_of([path], shape, sent),
     )
+
+
+def unknown_argument(
+    path: Sequence[Any], missing: Sequence[Sequence[Any]], shape: Shape[Any], sent: Json
+) -> BadArguments:
+    """Return the error for an unknown argument and what is missing beside it, which may be what was meant."""
+    name, known = str(path[-1]), known_fields(shape.schema, path)
+    close = closest(name, known)
+    meant_for = next((key for key in close if [*path[:-1], key] in missing), None)
+    others = [other for other in missing if other[-1] != meant_for]
+    if meant_for and len(path) == 1:
+        sent = {**sent, meant_for: sent[name]}
+    field = ".".join(map(str, path))
+    guess = f" Did you mean {quoted(close)}?" if close else ""
+    return BadArguments(
+        f"There is no argument {quoted([field])}.{guess} {lacking(others)}".rstrip(),
+        field=field,
+        got=name,
+        valid=known,
+        did_you_mean=close,
+        example=examples_of(missing, shape, sent),
+    )
+
+
+def lacking(missing: Sequence[Sequence[Any]]) -> str:
+    """Return a sentence that names missing arguments, nothing if there are none."""
+    names = [quoted([".".join(map(str, path))]) for path in missing]
+    if len(names) < SEVERAL:
+        return "".join(f"The argument {name} is missing." for name in names)
+    return f"The arguments {', '.join(names[:-1])} and {names[-1]} are missing."
+
+
+def wrong_selection(key: str, shape: Shape[Any], sent: Json) -> BadArguments:
+    """Return the error for a filter that is an object of other keys than an exclusion.
+
+    The example means the same in the form that filters take, with the other filters of the call.
+    """
+    field, asked = f"filters.{key}", sent["filters"][key]
+    unknown = [name for name in asked if name not in OF_EXCLUSION]
+    mended = dict.fromkeys([key], selection(*next(iter(asked.items())))) if len(asked) == 1 else {}
+    said = f"takes no {quoted(unknown)}" if unknown else "has no 'exclude'"
+    if key in OF_EXCLUSION:
+        said = "is no dimension; the dimension goes first"
+        mended = {dimension: selection(key, ids) for dimension, ids in asked.items()}
+    others = {other: ids for other, ids in sent["filters"].items() if other != key}
+    example = {"filters": {**others, **mended}}
+    return BadArguments(
+        f'{echo(field)} {said}. A plain list of members keeps them; {{"exclude": [members]}} leaves them out.',
+        field=field,
+        got=asked,
+        example=example if mended and mends(example, shape, sent) else None,
+    )
+
+
+def selection(name: str, ids: object) -> object:
+    """Return what the operator of another service means as a filter takes it: a list to keep, or an exclusion."""
+    members = [ids] if isinstance(ids, str) else ids
+    return {"exclude": members} if LEAVES_OUT.match(name) else members
+
+
+# Examples in errors: each mends its argument in the call that was refused.
+
+
+def examples_of(paths: Sequence[Sequence[Any]], shape: Shape[Any], sent: Json) -> Json | None:
+    """Return arguments that mend those of some paths, None if there are none to give."""
+    found: Json = {}
+    for name in dict.fromkeys(str(path[0]) for path in paths if path):
+        schema = shape.schema["properties"].get(name, {})
+        known = [values[name] for values in (shape.example, EXAMPLES) if name in values]
+        given = [fitted(sent[name], schema)] if name in sent else []
+        fits = next((value for value in (*given, *known) if mends({name: value}, shape, sent)), None)
+        found |= {} if fits is None else {name: fits}
+    return found or None
+
+
+def mends(example: Json, shape: Shape[Any], sent: Json) -> bool:
+    """Tell whether the arguments of an example fit, put into a call."""
+    try:
+        validated(shape, {**sent, **example})
+    except ValidationError as misfit:
+        return not any(path_of(error)[:1] == [name] for error in misfit.errors() for name in example)
+    return True
+
+
+def fitted(value: object, schema: Json) -> object:
+    """Return a value as a schema takes it, where only brackets or quotes are wrong; else as it is."""
+    if isinstance(value, str) and len(value) > MOST_CHARACTERS:
+        return value
+    if "anyOf" in schema:
+        choices = [choice for choice in schema["anyOf"] if isinstance(value, JSON_TYPES[choice["type"]])]
+        schema = (choices or schema["anyOf"])[0]
+    kind = schema.get("type")
+    if isinstance(value, str) and kind not in (None, "string"):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if kind == "array":
+        items = LIST_MARK.split(value) if isinstance(value, str) else value
+        return [fitted(item, schema["items"]) for item in (items if isinstance(items, list) else [items])]
+    if kind == "object" and isinstance(value, dict):
+        known, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+        return {name: fitted(part, known.get(name, others)) for name, part in value.items()}
+    if kind == "object" and isinstance(value, str) and len(schema.get("required", ())) == 1:
+        return {schema["required"][0]: value}
+    return text_of(value) if kind == "string" else value
+
+
+def text_of(value: object) -> object:
+    """Return the text that a list of one, a column or a number stands for; other values as they are."""
+    if isinstance(value, list) and len(value) == 1:
+        return text_of(value[0])
+    if isinstance(value, dict):
+        return value.get("scenario", value)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def path_of(error: ErrorDetails) -> list[Any]:

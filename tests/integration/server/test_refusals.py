@@ -149,7 +149,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         (
             "run_statement",
             {"filters": {"product": {"in": ["P"]}}},
-            {"error": "The argument 'filters.product.exclude' is missing."},
+            {"field": "filters.product", "got": {"in": ["P"]}, "example": {"filters": {"product": ["P"]}}},
         ),
         ("run_statement", {"filters": {"product": None}}, {"error_type": "bad_arguments", "field": "filters.product"}),
         ("run_statement", {"scale": 3.5}, {"error_type": "bad_arguments", "field": "scale", "got": 3.5}),
