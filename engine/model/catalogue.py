@@ -324,26 +324,34 @@ class Catalogue(Struct, frozen=True, kw_only=True):
 
     def domains_of(self, metric: Metric) -> frozenset[str]:
         """Return the domains whose facts a metric uses."""
+        return frozenset(base.domain for base in self.bases_of(metric))
+
+    def bases_of(self, metric: Metric) -> frozenset[Base]:
+        """Return the measured figures that a metric is made of."""
         if isinstance(metric.body, Base):
-            return frozenset({metric.domain})
-        return frozenset().union(*(self.domains_of(self.metrics[name]) for name in metric.body.names))
+            return frozenset({metric.body})
+        return frozenset().union(*(self.bases_of(self.metrics[name]) for name in metric.body.names))
 
     def domains_of_line(self, line: Line, statement: Statement) -> frozenset[str]:
         """Return the domains whose facts a line of a statement uses."""
+        return frozenset(base.domain for base in self.bases_of_line(line, statement))
+
+    def bases_of_line(self, line: Line, statement: Statement) -> frozenset[Base]:
+        """Return the measured figures that a line of a statement is made of."""
         match line:
             case HeaderLine():
                 return frozenset()
             case MetricLine(metric=metric):
-                return self.domains_of(self.metrics[metric])
+                return self.bases_of(self.metrics[metric])
             case RollupLine(base=base):
-                return frozenset({base.domain})
+                return frozenset({base})
             case FormulaLine(formula=formula):
                 lines = {other.key: other for other in statement.lines}
                 return frozenset().union(
                     *(
-                        self.domains_of_line(lines[name], statement)
+                        self.bases_of_line(lines[name], statement)
                         if name in lines
-                        else self.domains_of(self.metrics[name])
+                        else self.bases_of(self.metrics[name])
                         for name in formula.names
                     )
                 )

@@ -1,19 +1,21 @@
 """Turns requests to explain a variance into queries: the figure, the two sides, and the lists that explain it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.books.reader import Reader
-from engine.model.catalogue import HeaderLine, Line, Metric, RollupLine
+from engine.model.catalogue import PERIOD, Base, FormulaLine, HeaderLine, Line, Metric, MetricLine, RollupLine
 from engine.model.errors import BadArguments, Refusal, UnknownName, quoted
 from engine.model.exact import Exact
+from engine.model.formulas import Formula
 from engine.model.notes import Note
 from engine.model.requests import ExplainRequest, Materiality, ReportRequest
 from engine.model.scenarios import Side, Variance, resolve
-from engine.queries.filters import usable_dimension
+from engine.queries.filters import keys_of, usable, usable_dimension
 from engine.queries.ranking import MOST_TOP
 from engine.queries.reports import refuse_twice, resolve_query
 from engine.queries.rows import LineReference, resolve_figure
@@ -50,16 +52,14 @@ def explain_query(asked: ExplainRequest, reader: Reader) -> ExplainQuery:
     """Return the query of a request to explain a variance."""
     figure = resolve_explained(asked.metric, reader)
     variance = resolve_sides(asked.scenarios, reader)
-    refuse_no_list(asked.by, reader)
     top, notes = resolve_top(asked.top)
     if not 1 <= asked.depth <= MOST_DEPTH:
         raise BadArguments(f"depth {asked.depth} is not between 1 and {MOST_DEPTH}.", field="depth", got=asked.depth)
-    if isinstance(figure, Metric):
-        home, read = [figure.domain], reader.catalogue.domains_of(figure)
-    else:
-        read = reader.catalogue.domains_of_line(line_of(figure, asked.metric, reader), figure.statement)
-        home = [key for key in reader.domains if key in read]
+    made_of = bases_of(figure, asked.metric, reader)
+    read = frozenset(base.domain for base in made_of)
+    home = [figure.domain] if isinstance(figure, Metric) else [key for key in reader.domains if key in read]
     domains = [reader.domains[key] for key in home]
+    refuse_no_list(asked, figure, made_of, reader)
     column = ScenarioColumn(variance, variance.key)
 
     def query(*dimensions: str) -> Query:
@@ -109,6 +109,13 @@ def resolve_explained(name: str, reader: Reader) -> Metric | LineReference:
         raise UnknownName.of("metric", name, reader.metrics, field="metric", hint=hint) from unknown
 
 
+def bases_of(figure: Metric | LineReference, written: str, reader: Reader) -> frozenset[Base]:
+    """Return the measured figures that a figure is made of; UnknownName if a statement has no such line."""
+    if isinstance(figure, Metric):
+        return reader.catalogue.bases_of(figure)
+    return reader.catalogue.bases_of_line(line_of(figure, written, reader), figure.statement)
+
+
 def line_of(reference: LineReference, written: str, reader: Reader) -> Line:
     """Return the line of a reference, of a node the line that it stands below; UnknownName if there is none."""
     for line in reference.statement.lines:
@@ -129,8 +136,9 @@ def resolve_sides(asked: Sequence[str], reader: Reader) -> Variance:
         raise BadArguments(
             f"scenarios names {len(asked)}. Name two: the first is explained against the second.",
             field="scenarios",
-            got=len(asked),
+            got=list(asked),
             valid=reader.scenarios,
+            example=two_of(asked, reader),
         )
     sides = []
     for name in asked:
@@ -157,17 +165,53 @@ def resolve_sides(asked: Sequence[str], reader: Reader) -> Variance:
     return Variance(a, b, relative=False)
 
 
-def refuse_no_list(by: Sequence[str], reader: Reader) -> None:
-    """Raise BadArguments for no list, more than three, or one twice."""
-    if not 0 < len(by) <= MOST_LISTS:
+def two_of(asked: Sequence[str], reader: Reader) -> dict[str, list[str]] | None:
+    """Return an example of two scenarios: those of a variance, else the first that was asked for beside another."""
+    known = [found for name in asked if (found := resolve(name, reader.scenarios))]
+    if known and isinstance(known[0], Variance):
+        return {"scenarios": [side.key for side in known[0].sides]}
+    names = list(dict.fromkeys([*(found.key for found in known), *reader.scenarios]))
+    return {"scenarios": [names[0], (*names[1:], f"{names[0]}@py")[0]]} if names else None
+
+
+def refuse_no_list(
+    asked: ExplainRequest, figure: Metric | LineReference, made_of: Collection[Base], reader: Reader
+) -> None:
+    """Raise BadArguments for no list, more than three, or one twice; it offers what explains the figure."""
+    if not 0 < len(asked.by) <= MOST_LISTS:
+        valid = [*lines_of(figure, asked.metric, reader), *dimensions_of(made_of, reader)]
         raise BadArguments(
-            f"by names {len(by)}. Name 1 to {MOST_LISTS}: dimensions of the metric, or {LINES} for the operands of its "
-            "formula.",
+            f"by names {len(asked.by)}. Name 1 to {MOST_LISTS}: dimensions of the metric, or {LINES} for the operands "
+            "of its formula.",
             field="by",
-            got=list(by),
-            valid=[LINES, *reader.dimensions],
+            got=list(asked.by),
+            valid=valid,
+            example={"by": valid[:1]} if valid else None,
         )
-    refuse_twice(by, "by")
+    refuse_twice(asked.by, "by")
+
+
+def lines_of(figure: Metric | LineReference, written: str, reader: Reader) -> list[str]:
+    """Return LINES if a figure has a formula, whose operands are its lines."""
+    line = figure if isinstance(figure, Metric) else line_of(figure, written, reader)
+    metric = reader.catalogue.metrics[line.metric] if isinstance(line, MetricLine) else line
+    has_formula = isinstance(metric, FormulaLine) or (isinstance(metric, Metric) and isinstance(metric.body, Formula))
+    return [LINES] if has_formula else []
+
+
+def dimensions_of(made_of: Collection[Base], reader: Reader) -> list[str]:
+    """Return the dimensions that explain a figure over any range: those that all its domains have.
+
+    Of time that is the period alone, and only of a sum over time.
+    """
+    domains = [domain for key, domain in reader.domains.items() if any(base.domain == key for base in made_of)]
+    of_time = [PERIOD] if all(base.over_time.is_flow for base in made_of) else []
+    return [
+        key
+        for key in keys_of(reader, domains[:1], breaking_down=True)
+        if all(usable(key, reader, [domain]) for domain in domains)
+        and (key in of_time or reader.dimensions[key].grain is None)
+    ]
 
 
 def resolve_top(asked: int) -> tuple[int, list[Note]]:
@@ -193,7 +237,7 @@ def resolve_threshold(asked: Materiality | None) -> Threshold | None:
             "materiality takes one number, 0 or more: absolute in the unit of the metric, or percent of the larger "
             "total.",
             field="materiality",
-            got=None if number is None else str(number),
+            got={key: part for key, part in asdict(asked).items() if part is not None},
             example={"materiality": {"percent": 5}},
         )
     is_share = asked.percent is not None

@@ -116,15 +116,15 @@ def volume_of(asked: ExplainQuery, reader: Reader) -> Row | None:
         return None
     metric = asked.figure if isinstance(asked.figure, Metric) else None
     if metric is None or metric.drivers is None or metric.drivers.volume not in reader.metrics:
+        driven = [
+            key for key, known in reader.metrics.items() if known.drivers and known.drivers.volume in reader.metrics
+        ]
+        others = f", or explain {quoted(driven)}, which has drivers" if driven else ""
         raise BadArguments(
-            f"{asked.written} has no drivers that you may see. Leave drivers out.",
+            f"{asked.written} has no drivers that you may see. Leave drivers out{others}.",
             field="drivers",
-            got=asked.written,
-            valid=[
-                key
-                for key, known in reader.metrics.items()
-                if known.drivers is not None and known.drivers.volume in reader.metrics
-            ],
+            got=True,
+            valid=[False],
         )
     volume = reader.metrics[metric.drivers.volume]
     return metric_row(volume, reader, key=volume.key, label=volume.label)

@@ -37,7 +37,7 @@ from tests.support.explaining import (
     write_books,
 )
 from tests.support.inspecting import rows_of
-from tests.support.small import write_instance
+from tests.support.small import small_books, write_instance
 from tests.support.watched_store import WatchedStore
 from tests.support.workbooks import go_on, grid
 from tests.support.worked import PageTable, tables
@@ -99,6 +99,79 @@ def test_what_cannot_be_explained_is_refused_with_what_can(
     with pytest.raises(BadArguments, match=words) as refused:
         explained(books(PROFITS), given.pop("metric"), *given.pop("by"), **given)
     assert refused.value.field == field
+
+
+@pytest.mark.parametrize("by", [(), ("entity", "lines", "period", "ownership")])
+@pytest.mark.parametrize("metric", ["revenue", "profit", "margin", "rent_share"])
+def test_each_list_that_a_refusal_offers_explains_the_figure(books: Write, metric: str, by: tuple[str, ...]) -> None:
+    shop = books(PROFITS)
+    with pytest.raises(BadArguments) as refused:
+        explained(shop, metric, *by)
+    formula = [] if metric == "revenue" else ["lines"]
+    assert refused.value.valid == [*formula, "period", "entity", "ownership"]
+    for offered in refused.value.valid:
+        assert explained(shop, metric, offered).lists
+    assert explained(shop, metric, *refused.value.example["by"]).lists
+
+
+def test_a_balance_is_not_explained_by_periods_and_a_figure_of_two_domains_by_what_both_have(tmp_path: Path) -> None:
+    of_people = "time: {column: date}\ndimensions: {entity: entity}\nmeasures: {heads: {places: 0, type: number}}\n"
+    of_sales = "time: {column: date}\ndimensions: {entity: entity, product: product}\nmeasures: {amount: {places: 2}}\n"
+    shop = small_books(
+        tmp_path,
+        facts={
+            "hr": "date scenario entity heads\n2026-01-31 actual DE 4\n2026-01-31 budget DE 5",
+            "sales": "date scenario entity product amount\n2026-01-31 actual DE P 8\n2026-01-31 budget DE P 5",
+        },
+        domains={
+            "hr": f"{of_people}metrics: {{heads: {{measure: heads, over_time: closing}}}}\n",
+            "sales": f"{of_sales}metrics: {{sold: {{measure: amount}}, each: {{formula: sold / hr.heads}}}}\n",
+        },
+        dimensions="entity: {kind: leaf}\nproduct: {kind: leaf}\n",
+    )
+    for metric, valid in (
+        ("heads", ["entity"]),
+        ("sold", ["period", "entity", "product"]),
+        ("each", ["lines", "entity"]),
+    ):
+        with pytest.raises(BadArguments) as refused:
+            explained(shop, metric)
+        assert refused.value.valid == valid
+        assert all(explained(shop, metric, offered).lists for offered in valid)
+
+
+@pytest.mark.parametrize(
+    ("asked", "example"),
+    [
+        ((), ["actual", "budget"]),
+        (("forecast",), ["forecast", "actual"]),
+        (("budget@py",), ["budget@py", "actual"]),
+        (("var(forecast,budget@py)",), ["forecast", "budget@py"]),
+        (("ghost",), ["actual", "budget"]),
+        (("budget", "actual", "forecast"), ["budget", "actual"]),
+    ],
+)
+def test_other_than_two_scenarios_are_echoed_with_two_that_can_be_explained(
+    books: Write, asked: tuple[str, ...], example: list[str]
+) -> None:
+    with pytest.raises(BadArguments) as refused:
+        explained(books(PROFITS), "revenue", "entity", scenarios=asked)
+    assert (refused.value.field, refused.value.got) == ("scenarios", list(asked))
+    assert refused.value.example == {"scenarios": example}
+
+
+def test_drivers_of_a_figure_without_them_are_left_out_as_the_refusal_says(books: Write) -> None:
+    shop = books(PROFITS)
+    with pytest.raises(BadArguments, match="Leave drivers out, or explain 'revenue', which has drivers") as refused:
+        explained(shop, "cogs", "entity", drivers=True)
+    assert (refused.value.got, refused.value.valid) == (True, [False])
+    assert explained(shop, "cogs", "entity", drivers=refused.value.valid[0]).lists
+
+
+def test_both_bounds_of_a_materiality_are_echoed(books: Write) -> None:
+    with pytest.raises(BadArguments) as refused:
+        explained(books(PROFITS), "cogs", "entity", materiality=materiality(percent=5, absolute=3))
+    assert refused.value.got == {"percent": 5, "absolute": 3}
 
 
 @pytest.mark.parametrize("metric", ["worth", "relative", "most_units"])
