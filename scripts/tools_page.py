@@ -91,7 +91,8 @@ What the service understands and says beyond its specification. All of it is opt
   shows. A spelling that can mean two periods is refused with both: `Q3 2026` where the fiscal year is not the calendar
   year. `last_closed` is the last closed period of the first scenario of the call that has one, the earliest of the
   domains that the call reads; `last_closed-1` is the one before. Its grain is that of the other bound, else the month.
-  A filter on time takes it too, at the grain of its dimension.
+  A filter on time takes it too, at the grain of its dimension, and so does `list_load_history`, for the domains that
+  the feeds it lists fill.
 - **Notes on blanks.** Each null of a report is covered by exactly one note of `unavailable`, `not_computable`,
   `no_window`, `outside_books`, `open_period`, `incomplete_close`, `no_divisor` and `no_rows`. docs/figures.md has them.
   An answer has one note of each code.

@@ -92,7 +92,7 @@ def resolve_query(
     scenarios = [term.scenario for term in terms]
     last_closed = LastClosed(reader.catalogue.calendar, domains, read, scenarios)
     period = resolve_range(asked, reader.catalogue.default, last_closed)
-    if not (asked.period_start or asked.period_end):
+    if asked.period_start is asked.period_end is None:
         notes = [*notes, Note.of("default_period", period=period.label)]
     if period.is_undated:
         notes = [*notes, Note.of("undated")]
@@ -120,7 +120,8 @@ def resolve_query(
 def resolve_statement(key: str | None, reader: Reader) -> Statement:
     """Return the requested statement, else the default of the instance, else pnl."""
     visible = reader.statements
-    wanted = key or next((name for name in (reader.catalogue.default.statement, FALLBACK) if name in visible), None)
+    usual = next((name for name in (reader.catalogue.default.statement, FALLBACK) if name in visible), None)
+    wanted = usual if key is None else key
     if wanted is None:
         raise BadArguments("Name a statement.", field="statement", valid=visible)
     if wanted not in visible:

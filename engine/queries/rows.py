@@ -71,7 +71,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     calendar = reader.catalogue.calendar
     last_closed = LastClosed(calendar, [domain], {domain.key}, [term.scenario for term in terms])
     period = UNDATED_RANGE if undated else resolve_period(asked, reader, last_closed)
-    if not (undated or asked.period_start or asked.period_end):
+    if not undated and asked.period_start is asked.period_end is None:
         notes.append(Note.of("default_period", period=period.label if period else "all periods"))
     if period and period.is_undated:
         notes.append(Note.of("undated"))
@@ -186,9 +186,9 @@ def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side 
 def resolve_period(asked: RowsRequest, reader: Reader, last_closed: LastClosed) -> PeriodRange | None:
     """Return the requested or default range, or None if there is neither."""
     default = reader.catalogue.default
-    if asked.period_start or asked.period_end or default.period_start:
-        return resolve_range(asked, default, last_closed)
-    return None
+    if asked.period_start is asked.period_end is default.period_start is None:
+        return None
+    return resolve_range(asked, default, last_closed)
 
 
 def resolve_figure(name: str, reader: Reader) -> Metric | LineReference:

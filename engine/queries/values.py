@@ -153,7 +153,8 @@ class MetricQuery(Struct, frozen=True):
     ranking: Ranking | None = None
 
 
-LAST_CLOSED = re.compile(r"last_closed(?:-(\d{1,3}))?", re.ASCII | re.IGNORECASE)
+LAST_CLOSED = re.compile(r"last[_ ]closed(?: ?- ?(\d{1,3}))?", re.ASCII | re.IGNORECASE)
+NEARLY_CLOSED = re.compile(r"last|latest|recent|current|previous|closed", re.IGNORECASE)  # words that may mean it
 
 
 class LastClosed(Struct, frozen=True):
@@ -179,7 +180,6 @@ class LastClosed(Struct, frozen=True):
 
     def code(self, text: str, grain: Grain, field: str) -> str:
         """Return the code of a period as people write it; a last closed one has the grain given. Raises BadPeriod."""
-        relative = LAST_CLOSED.fullmatch(text.strip())
         if is_undated(text):
             raise BadPeriod(
                 f"{field} keeps periods, and rows without a date lie in none. Ask for them by period_start.",
@@ -187,9 +187,30 @@ class LastClosed(Struct, frozen=True):
                 got=text,
                 example={"period_start": UNDATED_CODE},
             )
-        if relative is None:
-            return self.calendar.read(text, field).code
-        return self.period(text, int(relative[1] or 0), grain, field).code
+        return self.one(text, grain, field).code
+
+    def one(self, text: str, grain: Grain, field: str) -> Period:
+        """Return a period as people write it; a last closed one has the grain given. Raises BadPeriod."""
+        relative = LAST_CLOSED.fullmatch(text.strip())
+        return self.period(text, int(relative[1] or 0), grain, field) if relative else self.period_of(text, field)
+
+    def period_of(self, text: str, field: str, asked: Mapping[str, str] | None = None) -> Period:
+        """Return the period of a text other than a last closed one; BadPeriod names that where it can be asked for."""
+        try:
+            return self.calendar.read(text, field, asked)
+        except BadPeriod as refused:
+            if self.calendar.reading(text) or not refused.valid or self.day() is None:
+                raise
+            is_bound = field in self.calendar.example
+            raise BadPeriod(
+                f"{refused.error} last_closed is the last closed period, last_closed-1 the one before.",
+                field=field,
+                got=text,
+                valid=[*refused.valid, "last_closed"],
+                example=({field: "last_closed"} if is_bound else "last_closed")
+                if NEARLY_CLOSED.search(text)
+                else refused.example,
+            ) from None
 
     def period(self, text: str, back: int, grain: Grain, field: str) -> Period:
         """Return the last period of a grain that is wholly closed, or one `back` periods earlier; else BadPeriod."""
@@ -221,7 +242,8 @@ def resolve_range(asked: ReportRequest | RowsRequest, default: ReportDefault, la
     Raises BadPeriod if there is no default or no last closed period, GrainUnavailable if no domain can answer at the
     grain.
     """
-    start, end = asked.period_start or asked.period_end, asked.period_end or asked.period_start
+    start, end = asked.period_start, asked.period_end
+    start, end = end if start is None else start, start if end is None else end
     if start is None or end is None:
         start, end = default.period_start, default.period_end
     if start is None or end is None:
@@ -275,7 +297,8 @@ def read_range(start: str, end: str, last_closed: LastClosed) -> PeriodRange:
     """Return the range between two bounds; a last closed period takes the grain of the other bound."""
     asked = {"period_start": start, "period_end": end}
     relative = {field: match for field, text in asked.items() if (match := LAST_CLOSED.fullmatch(text.strip()))}
-    read = {field: last_closed.calendar.read(text, field) for field, text in asked.items() if field not in relative}
+    absolute = {field: text for field, text in asked.items() if field not in relative}
+    read = {field: last_closed.period_of(text, field, absolute) for field, text in absolute.items()}
     grain = next((period.grain for period in read.values()), None) or last_closed.grain()
     for field, match in relative.items():
         read[field] = last_closed.period(asked[field], int(match[1] or 0), grain, field)

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from engine.books.reader import Reader
 from engine.books.visible_feeds import VisibleFeed, is_served
+from engine.model.calendar.periods import Period
 from engine.model.errors import ECHO_NAMES, BadArguments, UnknownName, closest, quoted
 from engine.model.feeds import Binding, LoadStatus
 from engine.model.notes import Note
 from engine.model.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
+from engine.queries.values import LastClosed
 from server.caller.caller import Caller
 from server.tools.tool import Tool
 from server.wire.answers import Answer
@@ -37,8 +40,7 @@ NAMES: Mapping[str, tuple[str, Callable[[Binding], str]]] = {
 def list_load_history(caller: Caller, asked: LoadHistoryRequest) -> Answer:
     """List attempts to load, the most recent first."""
     feeds = asked_feeds(caller, binding_id=asked.binding_id, dataset_id=asked.dataset_id)
-    calendar = caller.reader.catalogue.calendar
-    span = None if asked.period is None else calendar.read(asked.period, "period").span
+    span = None if asked.period is None else asked_period(asked.period, feeds.values(), caller.reader).span
     limit, notes = limit_of(asked.limit)
     found = caller.feeds.find(list(feeds), span=span, statuses=statuses_of(asked.status), limit=limit + 1)
     notes += withheld(feeds[attempt.binding] for attempt in found[:limit])
@@ -69,6 +71,15 @@ def get_binding(caller: Caller, asked: BindingRequest) -> Answer:
     (feed,) = asked_feeds(caller, binding_id=asked.binding_id).values()
     last = caller.feeds.last([feed.binding.key])
     return Answer(binding_answer(feed.binding, last, withheld([feed]), caller.answer_tokens, caller.stop))
+
+
+def asked_period(text: str, feeds: Iterable[VisibleFeed], reader: Reader) -> Period:
+    """Return the period of a text; the last closed one is that of the first scenario with one, in what feeds fill."""
+    filled = {feed.binding.target for feed in feeds}
+    domains = [domain for domain in reader.domains.values() if domain.table in filled] or list(reader.domains.values())
+    calendar, keys = reader.catalogue.calendar, [domain.key for domain in domains]
+    last_closed = LastClosed(calendar, domains, keys, reader.scenarios.values())
+    return last_closed.one(text, last_closed.grain(), "period")
 
 
 def asked_feeds(caller: Caller, **names: str | None) -> Mapping[str, VisibleFeed]:

@@ -9,7 +9,7 @@ import pytest
 from engine.door import Door
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
-from engine.model.errors import BadPeriod, MixedGrains
+from engine.model.errors import BadPeriod, MixedGrains, UnknownName
 from engine.model.exact import Exact
 from engine.model.requests import Exclusion
 from tests.support.calendars import four_four_five, table
@@ -110,6 +110,8 @@ A, V = {"A": "actual"}, {"B": "budget", "V": "var(budget,actual@py)"}
     [
         ("last_closed", ("2021-08", "2021-08"), 8),
         (" LAST_CLOSED ", ("2021-08", "2021-08"), 8),
+        ("last closed", ("2021-08", "2021-08"), 8),
+        ("last_closed - 1", ("2021-07", "2021-07"), 7),
         ("last_closed-1", ("2021-07", "2021-07"), 7),
         ("last_closed-7", ("2021-01", "2021-01"), 1),
         (("2021-02", "last_closed"), ("2021-02", "2021-08"), 35),
@@ -220,3 +222,65 @@ def test_a_calendar_month_is_not_the_period_of_a_table(tmp_path: Path) -> None:
     assert "can mean 2021-03 (FY2021 P03 (21 Feb–27 Mar 2021)) or CY2021-03 (Mar 2021)" in refusal.value.error
     assert refusal.value.valid == ["2021-03", "CY2021-03"]
     assert figure(books.metric("revenue", scenarios=A, period="last_closed")) == 2  # 24 Jan–20 Feb
+
+
+@pytest.mark.parametrize(
+    ("asked", "codes", "amount"),
+    [
+        (("2021-01-01", "2021-09"), ("2021-01", "2021-09"), 45),
+        (("2021-Q1", "2021-09"), ("2021-Q1", "2021-Q3"), 45),
+        (("2021", "2021-09"), ("2021-01", "2021-09"), 45),
+        (("2021-11", "2021"), ("2021-11", "2021-12"), 23),
+        (("2021-02", "2021-Q3"), ("2021-02", "2021-09"), 44),
+        (("2021-W06", "2021-03"), ("2021-02-08", "2021-03-31"), 5),
+        (("2021-09", "2021-Q1"), ("2021-Q1", "2021-Q3"), 45),  # from the later to the earlier
+        (("H1 2021", "H1 2021"), ("2021-Q1", "2021-Q2"), 21),
+        (("H1 2021", "H2 2021"), ("2021-Q1", "2021-Q4"), 78),
+        (("H2 2021", "H1 2021"), ("2021-Q1", "2021-Q4"), 78),
+        (("2021-02", "H2 2021"), ("2021-02", "2021-12"), 77),
+        (("H2 2021", "2021-11-30"), ("2021-07", "2021-11"), 45),
+        (("H1 2021", "last_closed"), ("2021-Q1", "2021-Q2"), 21),  # the third quarter is not closed yet
+        (("2021-02", "latest"), ("2021-02", "2021-08"), 35),
+    ],
+)
+def test_the_example_of_a_refused_range_has_the_days_that_were_asked_for(
+    closed: Door, asked: tuple[str, str], codes: tuple[str, str], amount: int
+) -> None:
+    with pytest.raises(BadPeriod) as refusal:
+        closed.metric("revenue", scenarios=A, period=asked)
+    mended = {"period_start": asked[0], "period_end": asked[1], **refusal.value.example}
+    report = closed.metric("revenue", scenarios=A, period=(mended["period_start"], mended["period_end"]))
+    assert (report.period.start.code, report.period.end.code, figure(report)) == (*codes, amount)
+
+
+def test_a_period_that_is_none_is_refused_with_last_closed_where_one_is_closed(closed: Door) -> None:
+    with pytest.raises(BadPeriod, match="last_closed-1 the one before") as refusal:
+        closed.metric("revenue", scenarios=A, period="Sep")
+    assert refusal.value.valid[-1] == "last_closed"
+    with pytest.raises(BadPeriod) as refusal:
+        closed.metric("revenue", scenarios={"B": "budget"}, period="last month")
+    assert "last_closed" not in refusal.value.error
+
+
+@pytest.mark.parametrize("bounds", [("", "2021-02"), ("2021-02", ""), ("", "")])
+def test_an_empty_bound_is_no_period_that_is_left_out(closed: Door, bounds: tuple[str, str]) -> None:
+    for ask in (
+        lambda: closed.metric("revenue", scenarios=A, period=bounds),
+        lambda: closed.rows("gl", scenario="actual", period=bounds),
+    ):
+        with pytest.raises(BadPeriod, match="'' is no period code"):
+            ask()
+
+
+def test_an_empty_statement_is_none_that_is_left_out(closed: Door) -> None:
+    with pytest.raises(UnknownName, match="There is no statement ''"):
+        closed.statement("", scenarios=A, period="2021-02")
+
+
+def test_words_for_several_periods_are_refused_with_codes_that_a_filter_takes(closed: Door) -> None:
+    with pytest.raises(BadPeriod, match="Give their codes") as refusal:
+        closed.metric("revenue", scenarios=A, period=("2021-01", "2021-12"), filters={"quarter": "H1 2021"})
+    codes = refusal.value.valid
+    assert codes == ["2021-Q1", "2021-Q2"]
+    half = closed.metric("revenue", scenarios=A, period=("2021-01", "2021-12"), filters={"quarter": codes})
+    assert figure(half) == 21

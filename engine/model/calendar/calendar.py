@@ -87,8 +87,11 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
             example=self.example if field in self.example else self.example["period_start"],
         )
 
-    def read(self, text: str, field: str = "period_start") -> Period:
-        """Return the period of a code, or of words that can mean one period only. Raises BadPeriod otherwise."""
+    def read(self, text: str, field: str = "period_start", asked: Mapping[str, str] | None = None) -> Period:
+        """Return the period of a code, or of words that can mean one period only. Raises BadPeriod otherwise.
+
+        `asked` holds the bounds of a range, so that the refusal of one can give the whole range in codes.
+        """
         if any(GRAINS[grain].fits(text) for grain in self.grains):
             return self.parse(text, field)
         readings = self.readings(text)
@@ -97,16 +100,43 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
         if len(readings) == 1 and readings[0].count == 1:
             return readings[0].start
         said = [reading_words(reading) for reading in readings]
-        other = readings[-1]
+        is_bound = field in self.example
+        codes = [period.code for period in self.periods(readings[-1])]
         raise BadPeriod(
             f"{field} {quoted([text])} can mean {' or '.join(said)}. Give the code of what you mean."
             if len(said) > 1
-            else f"{field} {quoted([text])} is {said[0]}. Give both bounds.",
+            else f"{field} {quoted([text])} is {said[0]}. Give {'both bounds' if is_bound else 'their codes'}.",
             field=field,
             got=text,
-            valid=[run.start.code for run in readings if run.count == 1],
-            example={"period_start": other.start.code, "period_end": other.end.code},
+            valid=[run.start.code for run in readings if run.count == 1] or ([] if is_bound else codes),
+            example=self.example_of(readings[-1], field, asked or {}) if is_bound else None,
         )
+
+    def example_of(self, reading: PeriodRange, field: str, asked: Mapping[str, str]) -> dict[str, str]:
+        """Return the range that is asked for in codes, where `reading` is that of one bound; of one bound alone, it."""
+        if asked.keys() == {field}:
+            return {field: reading.start.code if field == "period_start" else reading.end.code}
+        start, end = (self.reading(asked.get(bound, "")) or reading for bound in self.example)
+        return self.covering(start, end)
+
+    def reading(self, text: str) -> PeriodRange | None:
+        """Return the range that a code or words can mean, the last where there are several; None if there is none."""
+        with suppress(BadPeriod):
+            if any(GRAINS[grain].fits(text) for grain in self.grains):
+                period = self.parse(text)
+                return PeriodRange(period, period)
+            return next(reversed(self.readings(text)), None)
+        return None
+
+    def covering(self, first: PeriodRange, last: PeriodRange) -> dict[str, str]:
+        """Return the days from one range to another at one grain, the coarsest that fits; the earlier goes first."""
+        if first.span.first > last.span.last:
+            first, last = last, first
+        span = Span(first.span.first, last.span.last)
+        grains = {first.grain, last.grain, FISCAL.month, Grain.DATE}
+        runs = (self.touching(span, grain) for grain in sorted(grains, key=lambda grain: -grain.fineness))
+        found = next((run for run in runs if run and run.span == span), None)
+        return {"period_start": found.start.code, "period_end": found.end.code} if found else self.example
 
     def readings(self, text: str) -> list[PeriodRange]:
         """Return what some words can mean, each once: the periods of codes, then days that no code among them has."""
@@ -153,7 +183,7 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
                 f"{self.grains[last.grain].noun}. Give both bounds at one grain.",
                 field="period_end",
                 got=end,
-                example=self.example,
+                example=self.covering(PeriodRange(first, first), PeriodRange(last, last)),
             )
         if first.ordinal > last.ordinal:
             raise BadPeriod(

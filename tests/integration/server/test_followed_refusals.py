@@ -32,6 +32,10 @@ def refused(books: McpBooks, tool: str, arguments: dict[str, Any]) -> dict[str, 
         ("run_metric", {**REPORT, "filters": {"entity": {"not": ["DE01"]}}}),
         ("run_metric", {**REPORT, "filters": {"exclude": {"entity": ["DE01"]}}}),
         ("list_variants", {}),
+        ("run_metric", {**REPORT, "period_start": "last month"}),
+        ("run_metric", {**REPORT, "period_start": "2026-01-01", "period_end": "2026-09"}),
+        ("explain_variance", {**EXPLAINED, "by": []}),
+        ("explain_variance", {**EXPLAINED, "scenarios": ["actual"]}),
     ],
 )
 def test_the_example_is_answered(demo: McpBooks, tool: str, arguments: dict[str, Any]) -> None:

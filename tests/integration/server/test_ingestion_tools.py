@@ -98,6 +98,31 @@ def test_a_period_of_any_grain_finds_the_loads_that_touched_it_or_may_have(fed: 
     assert ids(fed, period=period) == ["load-3", "load-2"]
 
 
+CLOSED = "actual: {alias: Actuals, kind: actual, closed_through: {gl: 2021-02, people: 2021-01}}"
+
+
+def test_last_closed_is_that_of_the_domains_that_the_feeds_fill(tmp_path: Path) -> None:
+    scenarios = f"{CLOSED}\nbudget: {{alias: B, kind: budget}}\nforecast: {{alias: F, kind: forecast}}\n"
+    load_all(fed_instance(tmp_path / "small", profiles=EVERYTHING, scenarios=scenarios), tmp_path / "state")
+    fed = Fed(tmp_path / "small", tmp_path / "state", environment={"ERP_URI": URI})
+    fed.remember(
+        attempt_of("load-1", span=days("2021-02-01", "2021-02-28")),
+        attempt_of("load-2", span=days("2021-01-01", "2021-01-31")),
+        attempt_of("load-3", "people", target="live.people", span=days("2021-01-01", "2021-01-31")),
+    )
+    assert ids(fed, dataset_id="live.gl", period="last_closed") == ["load-1"]
+    assert ids(fed, binding_id="gl", period="last_closed-1") == ["load-2"]
+    assert ids(fed, period="last_closed") == ["load-3", "load-2"]  # the earliest of both domains
+    assert ids(fed, binding_id="product", period="last_closed") == []  # fills no domain
+    refused = fed.refused("list_load_history", period="last month")
+    assert refused["example"] == "last_closed"
+
+
+def test_last_closed_is_refused_where_no_scenario_has_closed(fed: Fed) -> None:
+    refused = fed.refused("list_load_history", period="last_closed")
+    assert (refused["error_type"], refused["field"], refused["got"]) == ("bad_period", "period", "last_closed")
+
+
 def test_a_period_that_is_none_is_refused_with_what_one_looks_like(fed: Fed) -> None:
     refused = fed.refused("list_load_history", period="last month")
     assert (refused["error_type"], refused["field"]) == ("bad_period", "period")
