@@ -133,7 +133,7 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
         if first.span.first > last.span.last:
             first, last = last, first
         span = Span(first.span.first, last.span.last)
-        grains = {first.grain, last.grain, FISCAL.month, Grain.DATE}
+        grains = dict.fromkeys((first.grain, last.grain, FISCAL.month, Grain.DATE))
         runs = (self.touching(span, grain) for grain in sorted(grains, key=lambda grain: -grain.fineness))
         found = next((run for run in runs if run and run.span == span), None)
         return {"period_start": found.start.code, "period_end": found.end.code} if found else self.example
