@@ -53,7 +53,7 @@ class MetricArguments(ReportArguments, total=False):
     """The optional arguments of a request for metrics, except the metrics."""
 
     formulas: Mapping[str, str]
-    """Heading to a formula of metrics, such as revenue / headcount."""
+    """Heading to a formula of metrics, such as ebitda / revenue."""
     order_by: str
     """What ranks the members of the first dimension: a metric, a heading, or metric@heading."""
     asc: bool

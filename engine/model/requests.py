@@ -201,7 +201,7 @@ class MetricRequest(ReportRequest):
     metrics: tuple[str, ...]
     """Metric keys from list_kpis, all of one domain."""
     formulas: dict[str, str] = field(default_factory=dict)
-    """More columns: alias to a formula of metrics of that domain, such as {"per_head": "revenue / headcount"}."""
+    """More columns: alias to a formula of metrics of that domain, such as {"margin": "ebitda / revenue"}."""
     order_by: str | None = None
     """Rank the first dimension, or each group, by a metric, an alias or metric@alias."""
     asc: bool = False

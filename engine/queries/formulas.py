@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Metric
-from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
+from engine.model.errors import BadArguments, MixedDomains, UnknownName, first_of, quoted
 from engine.model.formulas import VALID, Constant, Formula, FormulaFault, Operand, Product, Quotient, Sum, parse
 from engine.model.metric_names import metrics_named
 from engine.queries.values import LONGEST_ALIAS, AdHocFormula
@@ -27,7 +27,9 @@ def resolve_formulas(
     an unknown metric, and MixedDomains for a metric of another domain.
     """
     if len(asked) > MOST_FORMULAS:
-        raise BadArguments(f"formulas has {len(asked)}; {MOST_FORMULAS} is the most.", field="formulas", got=len(asked))
+        raise BadArguments(
+            f"formulas has {len(asked)}; {MOST_FORMULAS} is the most.", field="formulas", got=dict(asked)
+        )
     for alias in asked:
         refuse_taken(alias, headings, reader)
     return tuple(resolve_formula(alias, text, domain, reader) for alias, text in asked.items())
@@ -67,11 +69,7 @@ def resolve_formula(alias: str, text: str, domain: str, reader: Reader) -> AdHoc
         own = f"{domain}.{name}"  # a bare name means the metric of the domain, where several have one
         metric = resolve_metric(own if own in reader.metrics else name, reader, field)
         if metric.domain != domain:
-            raise MixedDomains(
-                f"One call shows metrics of one domain: {metric.key} is of {metric.domain}, the others of {domain}.",
-                field=field,
-                got=name,
-            )
+            raise mixed(metric, domain, field, name, reader)
         return metric.key
 
     try:
@@ -89,13 +87,28 @@ def resolve_formula(alias: str, text: str, domain: str, reader: Reader) -> AdHoc
     return AdHocFormula(alias=alias, formula=formula, type=figure)
 
 
+def mixed(metric: Metric, domain: str, field: str, name: str, reader: Reader) -> MixedDomains:
+    """Return the refusal of a metric of another domain; it names the metrics of the catalogue that read both."""
+    of_both = [
+        known.key for known in reader.metrics.values() if {domain, metric.domain} <= reader.catalogue.domains_of(known)
+    ]
+    others = f"These metrics read both domains: {first_of(of_both)}. Or ask" if of_both else "Ask"
+    return MixedDomains(
+        f"One call shows metrics of one domain: {metric.key} is of {metric.domain}, the others of {domain}. {others} for "
+        "each domain in a call of its own, and compute with both results in eval_chart_transform.",
+        field=field,
+        got=name,
+        valid=[known.key for known in reader.metrics.values() if known.domain == domain],
+    )
+
+
 def refuse_beyond_limits(field: str, text: str) -> None:
     """Raise BadArguments for a formula that is too long, has a comment, or a constant of another form."""
     if len(text) > LONGEST_FORMULA:
         raise BadArguments(
             f"The formula {quoted([field])} has {len(text):,} characters; {LONGEST_FORMULA} is the most.",
             field=field,
-            got=len(text),
+            got=text,
         )
     for at, character in enumerate(text, 1):
         if character in "#\\\n\r":

@@ -148,6 +148,7 @@ def resolve_metrics(keys: Sequence[str], reader: Reader) -> tuple[Metric, ...]:
             "statement.",
             field="metrics",
             got=list(keys),
+            example={"metrics": [metric.key for metric in metrics if metric.domain == metrics[0].domain]},
         )
     return tuple(metrics)
 

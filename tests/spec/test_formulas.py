@@ -131,5 +131,8 @@ def test_a_formula_keeps_to_the_metrics_of_one_domain_that_are_visible(books: Do
         books.metric("revenue", formulas={"x": "revenu * 2"}, **ASKED)
     with pytest.raises(UnknownName, match=r"'people\.revenue'"):
         books.metric("revenue", formulas={"x": "people.revenue * 2"}, **ASKED)
-    with pytest.raises(MixedDomains, match="heads is of people"):
+    with pytest.raises(MixedDomains, match="heads is of people, the others of gl") as told:
         books.metric("revenue", formulas={"x": "revenue / heads"}, **ASKED)
+    assert told.value.field == "formulas.x"
+    for operand in told.value.valid:
+        assert books.metric("revenue", formulas={"x": operand}, **ASKED)
