@@ -73,7 +73,7 @@ What the service understands and says beyond its specification. All of it is opt
 - **Names of members.** A filter looks its members up by id, then code, then name, without regard to case, accents and
   spaces, among the members that `search_hierarchy` returns to this caller. The result shows the id and has the note
   `resolved`. A name of several members is refused with their ids. An unknown name matches nothing; its note
-  `unknown_member` has `did_you_mean`.
+  `unknown_member` has `did_you_mean`, as has `unknown_scenario`.
 - **Exclusions.** A filter takes `{"exclude": [members]}` and keeps the others; `(unassigned)` stays unless it is named.
   With `"include": [members]` it keeps the others of those. A hierarchy weighs what is left as it does in a total.
 - **Sub-totals.** `subtotals` adds a row above each group of a breakdown by two or more dimensions (in a statement a

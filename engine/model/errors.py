@@ -125,7 +125,7 @@ class Refusal(Exception):
         self.retry_after_ms = retry_after_ms
 
     def as_data(self) -> dict[str, object]:
-        """Return the error object of the service: JSON-ready, bounded in size, without empty keys.
+        """Return the error object of the service: JSON-ready, bounded in size, without empty keys but an empty `got`.
 
         `valid` and `did_you_mean` hold values for `field`. `retryable` is there if the same call may succeed later.
         """
@@ -142,7 +142,7 @@ class Refusal(Exception):
             "example": self.example if len(as_text(self.example)) <= MOST_CHARACTERS else None,
             "retry_after_ms": self.retry_after_ms,
         }
-        return {key: part for key, part in parts.items() if part not in (None, [])}
+        return {key: part for key, part in parts.items() if part is not None and (part != [] or key == "got")}
 
 
 class BadArguments(Refusal):
@@ -157,10 +157,12 @@ class UnknownName(Refusal):
     error_type = "unknown_name"
 
     @classmethod
-    def of(cls, kind: str, got: str, visible: Iterable[str], *, field: str, hint: str) -> "UnknownName":
+    def of(
+        cls, kind: str, got: str, visible: Iterable[str], *, field: str, hint: str, close: list[str] | None = None
+    ) -> "UnknownName":
         """Refuse the name `got` of a `kind` and suggest visible names. `hint` says which call lists them."""
         names = sorted(visible)
-        close = closest(got, names)
+        close = closest(got, names) if close is None else close
         guess = f" Did you mean {quoted(close)}?" if close else ""
         return cls(
             f"There is no {kind} {quoted([got])}.{guess} {hint}", field=field, got=got, valid=names, did_you_mean=close

@@ -51,7 +51,10 @@ class Wording(Struct, frozen=True):
 NOTES: dict[str, Wording] = {
     "unknown_scenario": Wording(
         Severity.CAUTION,
-        "There is no scenario '{scenario}', so it was left out. list_scenarios names those that exist.",
+        "There is no scenario {scenarios}, so it was left out. list_scenarios names those that exist.",
+    ),
+    "no_base_scenario": Wording(
+        Severity.CAUTION, "'{scenario}' is a variant or view of {bases}. Ask for the variants of that."
     ),
     "unknown_member": Wording(
         Severity.CAUTION,

@@ -25,6 +25,7 @@ from engine.model.calendar.calendar import (
 )
 from engine.model.calendar.families import CALENDAR, TRADING
 from engine.model.calendar.periods import Grain, Period, PeriodBounds, PeriodRange, Span
+from engine.model.errors import ECHO_CHARACTERS, closest
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.scope import Cuts
@@ -264,6 +265,9 @@ Reference = Side | Variance
 
 TERM = r"[^\s@(),+/]+(?:/[^\s@(),+/]+)?"
 SIDE = rf"{TERM}(?:\+{TERM})?(?:@[a-z]+\d*)*"
+NAME = re.compile(r"(?<![@\w])[^\s@(),+/]++(?:/[^\s@(),+/]++)?(?!\()")  # of a scenario, in a reference of any kind
+OPERATORS = frozenset("@(+")
+MOST_NAMES = 4  # in a reference: those of a variance of two blends
 VARIANCE = re.compile(rf"(var|var_pct)\(\s*({SIDE})\s*,\s*({SIDE})\s*\)")
 
 
@@ -277,6 +281,29 @@ def resolve(text: str, scenarios: Mapping[str, Scenario]) -> Reference | None:
         a, b = resolve_side(match[2], scenarios), resolve_side(match[3], scenarios)
         return Variance(a, b, match[1] == "var_pct") if a and b else None
     return resolve_side(text, scenarios)
+
+
+def nearest(text: str, scenarios: Mapping[str, Scenario]) -> list[str]:
+    """Return references spelled like an unknown one, best first; they name what is in `scenarios` by id or alias.
+
+    Of a shifted view, blend or variance that is the same one of the names that are nearest.
+    """
+    known = {scenario.alias.casefold(): scenario.id for scenario in scenarios.values()}
+    for scenario in scenarios.values():
+        ids = (scenario.id, *(f"{scenario.id}/{variant.key}" for variant in scenario.variants))
+        known |= {name.casefold(): name for name in ids}
+
+    def alike(name: str) -> list[str]:
+        return list(dict.fromkeys(known[close] for close in closest(name, list(known))))
+
+    folded = text.strip().casefold()
+    names = NAME.findall(folded) if len(folded) <= ECHO_CHARACTERS else []
+    if not 0 < len(names) <= MOST_NAMES:
+        return []
+    if not OPERATORS.intersection(folded):
+        return alike(folded)
+    meant = NAME.sub(lambda name: (alike(name[0]) or [name[0]])[0], folded)
+    return [meant] if resolve(meant, scenarios) else []
 
 
 def resolve_side(text: str, scenarios: Mapping[str, Scenario]) -> Side | None:

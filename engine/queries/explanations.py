@@ -14,7 +14,7 @@ from engine.model.exact import Exact
 from engine.model.formulas import Formula
 from engine.model.notes import Note
 from engine.model.requests import ExplainRequest, Materiality, ReportRequest
-from engine.model.scenarios import Side, Variance, resolve
+from engine.model.scenarios import Side, Variance, nearest, resolve
 from engine.queries.filters import keys_of, usable, usable_dimension
 from engine.queries.ranking import MOST_TOP
 from engine.queries.reports import refuse_twice, resolve_query
@@ -145,7 +145,8 @@ def resolve_sides(asked: Sequence[str], reader: Reader) -> Variance:
         found = resolve(name, reader.scenarios)
         if found is None:
             hint = "list_scenarios lists them; shifted views are written as actual@py."
-            raise UnknownName.of("scenario", name[:100], reader.scenarios, field="scenarios", hint=hint)
+            close = nearest(name, reader.scenarios)
+            raise UnknownName.of("scenario", name[:100], reader.scenarios, field="scenarios", hint=hint, close=close)
         if not isinstance(found, Side):
             raise BadArguments(
                 f"{quoted([name])} is a variance itself. Name its two scenarios.",

@@ -94,8 +94,8 @@ def mixed(metric: Metric, domain: str, field: str, name: str, reader: Reader) ->
     ]
     others = f"These metrics read both domains: {first_of(of_both)}. Or ask" if of_both else "Ask"
     return MixedDomains(
-        f"One call shows metrics of one domain: {metric.key} is of {metric.domain}, the others of {domain}. {others} for "
-        "each domain in a call of its own, and compute with both results in eval_chart_transform.",
+        f"One call shows metrics of one domain: {metric.key} is of {metric.domain}, the others of {domain}. {others} "
+        "for each domain in a call of its own, and compute with both results in eval_chart_transform.",
         field=field,
         got=name,
         valid=[known.key for known in reader.metrics.values() if known.domain == domain],

@@ -15,7 +15,7 @@ from engine.model.scenarios import Side, resolve, resolve_side
 from engine.model.scope import UNASSIGNED
 from engine.queries.filters import refuse_long_members, resolve_filters, select_periods
 from engine.queries.formulas import resolve_metric
-from engine.queries.reports import refuse_endless_blends
+from engine.queries.reports import refuse_endless_blends, unknown_scenarios
 from engine.queries.values import Filter, LastClosed, ScenarioColumn, resolve_range
 
 WITHOUT_PERIOD = (UNDATED_CODE, (UNDATED_CODE,), UNASSIGNED, (UNASSIGNED,))  # filters of time that keep undated rows
@@ -62,11 +62,11 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     undated = take_undated(plain, reader)
     side, term_index = resolve_view(asked.scenario_id, special.get("scenario"), reader)
     if side is None:
-        notes.append(Note.of("unknown_scenario", scenario=asked.scenario_id[:100]))
+        notes += unknown_scenarios([asked.scenario_id], reader)
     elif len(side.terms) > 1:
         refuse_endless_blends([ScenarioColumn(side, side.key)], [domain])
     named = kept_values("compared_with", asked.filters.get("compared_with", ()))
-    notes += [Note.of("unknown_scenario", scenario=key[:100]) for key in named if key not in reader.scenarios]
+    notes += unknown_scenarios([key for key in named if key not in reader.scenarios], reader)
     terms = side.terms[term_index : term_index + 1] if side else ()
     calendar = reader.catalogue.calendar
     last_closed = LastClosed(calendar, [domain], {domain.key}, [term.scenario for term in terms])

@@ -22,6 +22,7 @@ from engine.model.scenarios import GRAMMAR, Scenario, Variance, resolve
 from engine.model.stopping import Stop
 from engine.plans.freshness import loaded_through
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, cut_lists, list_fields, split
+from engine.queries.reports import unknown_scenarios
 
 # Metrics: what can be reported, and how each adds up.
 
@@ -275,8 +276,12 @@ def variants_answer(scenario_id: str, reader: Reader, budget: int, stop: Stop) -
     """Return the what-if variants of a scenario; one that is not there has none, and a note."""
     scenario = reader.scenarios.get(scenario_id)
     if scenario is None:
-        note = Note.of("unknown_scenario", scenario=scenario_id[:100])
-        return {"scenario_id": echo(scenario_id), "variants": [], "notes": [note.as_data()]}
+        view = resolve(scenario_id, reader.scenarios)
+        bases = tuple(dict.fromkeys(term.scenario.id for side in view.sides for term in side.terms)) if view else ()
+        notes = unknown_scenarios([scenario_id], reader)
+        if bases:
+            notes = [Note.of("no_base_scenario", scenario=scenario_id[:100], bases=bases, did_you_mean=bases)]
+        return {"scenario_id": echo(scenario_id), "variants": [], "notes": notes_as_data(notes)}
     variants = [{"scenario": f"{scenario.id}/{variant.key}", "alias": variant.label} for variant in scenario.variants]
 
     def build(left: LeftOut) -> Json:

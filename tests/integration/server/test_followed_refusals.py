@@ -39,6 +39,7 @@ def refused(books: McpBooks, tool: str, arguments: dict[str, Any]) -> dict[str, 
         ("run_metric", {**REPORT, "period_start": "last month"}),
         ("run_metric", {**REPORT, "period_start": "2026-01-01", "period_end": "2026-09"}),
         ("explain_variance", {**EXPLAINED, "by": []}),
+        ("run_metric", {**REPORT, "scenarios": []}),
         ("explain_variance", {**EXPLAINED, "scenarios": ["actual"]}),
     ],
 )
@@ -56,6 +57,58 @@ def test_an_exclusion_of_nothing_is_answered_as_the_list_that_it_names(demo: Mcp
     assert error["example"] == {"filters": kept}
     plain = demo.ask("run_metric", **REPORT, filters={"entity": ["DE01"]})
     assert demo.ask("run_metric", **{**REPORT, **error["example"]})["rows"] == plain["rows"]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("Budget", "budget"),
+        ("Actuals", "actual"),
+        ("ACTUAL@PY", "actual@py"),
+        ("var(Actuals, Budgt)", "var(actual, budget)"),
+        ("budget/downsid", "budget/downside"),
+        ("Actual+Forecast", "actual+forecast"),
+    ],
+)
+def test_a_scenario_that_is_left_out_is_noted_with_the_one_that_is_spelled_like_it(
+    demo: McpBooks, written: str, meant: str
+) -> None:
+    asked = {**REPORT, "scenarios": [{"scenario": written}]}
+    (note,) = [note for note in demo.ask("run_metric", **asked)["notes"] if note["code"] == "unknown_scenario"]
+    assert note["did_you_mean"][0] == meant
+    mended = demo.ask("run_metric", **{**asked, "scenarios": [{"scenario": meant}]})
+    assert mended["scenarios"]
+    assert not [note for note in mended["notes"] if note["code"] == "unknown_scenario"]
+
+
+def test_several_unknown_scenarios_are_named_one_by_one(demo: McpBooks) -> None:
+    columns = [{"scenario": name} for name in ("actual", "a1", "b2", "c3")]
+    (note,) = [
+        note
+        for note in demo.ask("run_metric", **{**REPORT, "scenarios": columns})["notes"]
+        if note["code"] == "unknown_scenario"
+    ]
+    assert note["message"].startswith("There is no scenario 'a1', 'b2' or 'c3', so it was left out.")
+    assert "did_you_mean" not in note
+
+
+def test_the_two_sides_of_an_explanation_are_suggested_with_their_shifts(demo: McpBooks) -> None:
+    error = refused(demo, "explain_variance", {**EXPLAINED, "scenarios": ["actual", "ACTUAL@PY"]})
+    assert error["did_you_mean"] == ["actual@py"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "bases"), [("budget/downside", ["budget"]), ("actual@py", ["actual"]), ("nobody", None)]
+)
+def test_a_variant_is_named_with_its_scenario_where_variants_are_listed(
+    demo: McpBooks, reference: str, bases: list[str] | None
+) -> None:
+    listed = demo.ask("list_variants", scenario_id=reference)
+    (note,) = listed["notes"]
+    assert (listed["variants"], note.get("did_you_mean")) == ([], bases)
+    assert note["code"] == ("no_base_scenario" if bases else "unknown_scenario")
+    for base in bases or ():
+        assert demo.ask("list_variants", scenario_id=base)["notes"] == []
 
 
 def test_the_formula_of_the_schema_is_computed(demo: McpBooks) -> None:

@@ -86,7 +86,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         (
             "run_metric",
             {"metrics": ["revenue"], "scenarios": [], "period_start": "2021"},
-            {"error_type": "bad_arguments", "field": "scenarios", "got": 0},
+            {"error_type": "bad_arguments", "field": "scenarios", "got": []},
         ),
         (
             "run_metric",
