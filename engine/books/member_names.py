@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 
 from msgspec import Struct
 
@@ -9,9 +10,12 @@ from engine.books.reader import Reader, code_of, label_of
 from engine.books.search import closest_members, index_of, visible_entries
 from engine.books.search_index import fold_whole
 from engine.model.catalogue import Dimension
-from engine.model.errors import BadArguments, echo, quoted
+from engine.model.errors import BadArguments, closest, echo, quoted
 from engine.model.notes import NAMED, Note
 from engine.model.stopping import watched
+
+MOST_VALUES = 1000  # of an axis that names are compared with
+OF_ROWS = "The rows without this filter show the ids."
 
 
 class MemberNames(Struct, frozen=True):
@@ -41,7 +45,8 @@ def resolve_member_names(dimension: Dimension, names: Sequence[str], reader: Rea
         notes.append(Note.of("resolved", dimension=dimension.key, members=first_words(words)))
     if unknown:
         about: dict[str, str | tuple[str, ...]] = {"dimension": dimension.key, "members": quoted(unknown, NAMED)}
-        close = () if dimension.axis_only else close_to(dimension.key, unknown[:NAMED], reader)
+        close = (near_values if dimension.axis_only else close_to)(dimension.key, unknown[:NAMED], reader)
+        about["hint"] = OF_ROWS if dimension.axis_only else "search_hierarchy finds the ids."
         notes.append(Note.of("unknown_member", **about, **({"did_you_mean": close} if close else {})))
     ids = tuple(dict.fromkeys(read.get(name, name) for name in watched(names)))
     hidden = set(unknown)
@@ -78,6 +83,14 @@ def find_by_name(dimension: str, names: Iterable[str], reader: Reader) -> Mappin
 def close_to(dimension: str, names: Iterable[str], reader: Reader) -> tuple[str, ...]:
     """Return the visible members whose id, code or name is closest to some names."""
     return tuple(dict.fromkeys(member for name in names for member in closest_members(name, dimension, reader)))
+
+
+def near_values(dimension: str, names: Iterable[str], reader: Reader) -> tuple[str, ...]:
+    """Return the visible values of an axis that are spelled like some names, none of an axis of many values."""
+    ids = sorted(islice(reader.visible_ids(dimension), MOST_VALUES + 1))
+    return (
+        tuple(dict.fromkeys(near for name in names for near in closest(name, ids))) if len(ids) <= MOST_VALUES else ()
+    )
 
 
 def several_members(dimension: str, name: str, candidates: Sequence[str], reader: Reader, field: str) -> BadArguments:

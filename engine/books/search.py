@@ -128,7 +128,7 @@ def searched(key: str | None, reader: Reader) -> list[str]:
     why = (
         f"The members of {key} are period codes; write them: {', '.join(codes)}."
         if dimension.grain
-        else f"{key} can only be broken down by; it has no members to filter."
+        else f"{key} can only be broken down by, not searched. A breakdown by {key}, or inspect_rows, shows its ids."
     )
     raise DimensionUnavailable(why, field="dimension", got=key, valid=findable)
 

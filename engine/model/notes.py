@@ -58,7 +58,7 @@ NOTES: dict[str, Wording] = {
     ),
     "unknown_member": Wording(
         Severity.CAUTION,
-        "No member of {dimension} has the id {members}; it matches nothing. search_hierarchy finds the ids.",
+        "No member of {dimension} has the id {members}; it matches nothing. {hint}",
         ("dimension", "members"),
     ),
     "resolved": Wording(Severity.INFO, "Names of {dimension} were read as ids: {members}.", ("dimension", "members")),

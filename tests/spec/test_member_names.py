@@ -1,9 +1,14 @@
 """Filters name members as people do: by id, code or name, whatever the case, accents and spaces."""
 
+from collections.abc import Iterable
+from pathlib import Path
+
 import pytest
 
+from engine.books.search import search
 from engine.door import Door
-from engine.model.errors import BadArguments
+from engine.model.errors import BadArguments, DimensionUnavailable
+from engine.model.requests import SearchRequest
 from engine.report.report import Report
 from engine.report.snapshots import keep, opened
 from tests.support.small import figure, figures, small_books
@@ -175,3 +180,61 @@ def test_notes_of_names_are_kept_with_the_result(books: Door) -> None:
     kept = opened(keep(report), books.reader)
     assert kept.notes == report.notes
     assert [note.code for note in kept.notes] == ["resolved", "unknown_member"]
+
+
+def with_journals(folder: Path, journals: Iterable[str]) -> Door:
+    """Return books of an axis with these values in actual, and PURCHASES in a budget that is not granted."""
+    rows = "\n".join(f"2026-01-05 actual {journal} 1" for journal in journals)
+    return small_books(
+        folder,
+        facts={"gl": f"date scenario journal amount\n{rows}\n2026-01-05 budget PURCHASES 1"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {}
+            axes: {journal: journal}
+            measures: {amount: {places: 2}}
+            inspect_enabled: true
+            metrics: {revenue: {measure: amount}}
+            """
+        },
+        profiles=SEEN,
+        profile="seen",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("sales", ["SALES"]), ("Bankk", ["BANK"]), ("purchase", None), ("PURCHASES", None)]
+)
+def test_an_unknown_value_of_an_axis_is_noted_with_the_visible_one_that_is_spelled_like_it(
+    tmp_path: Path, name: str, near: list[str] | None
+) -> None:
+    books = with_journals(tmp_path, ["SALES", "BANK"])
+    found = books.rows("gl", scenario="actual", period=JAN, filters={"journal": name})
+    (note,) = [note.as_data() for note in found.notes]
+    assert (note["code"], note.get("did_you_mean")) == ("unknown_member", near)
+    assert "search_hierarchy" not in note["message"]
+    assert not found.rows
+    for value in near or ():
+        assert len(books.rows("gl", scenario="actual", period=JAN, filters={"journal": value}).rows) == 1
+
+
+def test_what_the_note_says_of_an_axis_can_be_done(tmp_path: Path) -> None:
+    books = with_journals(tmp_path, ["SALES", "BANK"])
+    found = books.rows("gl", scenario="actual", period=JAN, filters={"journal": "ghost"})
+    assert "The rows without this filter show the ids." in found.notes[0].message
+    shown = books.rows("gl", scenario="actual", period=JAN, columns=["journal"])
+    assert sorted(row[0] for row in shown.rows) == ["BANK", "SALES"]
+    with pytest.raises(DimensionUnavailable, match="A breakdown by journal, or inspect_rows, shows its ids"):
+        search(SearchRequest(dimension="journal"), books.reader)
+    assert set(figures(books.metric("revenue", scenarios=A, period=JAN, dimensions=["journal"]), "journal")) == {
+        "BANK",
+        "SALES",
+        None,
+    }
+
+
+def test_names_are_not_compared_with_an_axis_of_many_values(tmp_path: Path) -> None:
+    books = with_journals(tmp_path, [f"D{number}" for number in range(1001)])
+    (note,) = books.rows("gl", scenario="actual", period=JAN, filters={"journal": "d7"}).notes
+    assert "did_you_mean" not in note.as_data()

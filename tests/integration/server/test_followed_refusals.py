@@ -111,6 +111,13 @@ def test_a_variant_is_named_with_its_scenario_where_variants_are_listed(
         assert demo.ask("list_variants", scenario_id=base)["notes"] == []
 
 
+def test_a_value_of_an_axis_in_another_case_is_noted_with_the_one_that_has_rows(demo: McpBooks) -> None:
+    asked = {"source_key": "gl", "scenario_id": "actual", "period_start": "2026-09", "limit": 1}
+    (note,) = demo.ask("inspect_rows", **asked, filters={"journal": "sales"})["notes"]
+    assert note["did_you_mean"] == ["SALES"]
+    assert demo.ask("inspect_rows", **asked, filters={"journal": note["did_you_mean"]})["rows"]
+
+
 def test_the_formula_of_the_schema_is_computed(demo: McpBooks) -> None:
     (words,) = re.findall(r"such as (\{.*?\})", TOOLS["run_metric"].schema["properties"]["formulas"]["description"])
     result = demo.ask("run_metric", **REPORT, formulas=json.loads(words))
