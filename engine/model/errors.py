@@ -78,7 +78,8 @@ def as_text(got: object) -> str:
 # ├── AmbiguousWeight         ambiguous_weight         one leaf filtered with two different weights
 # ├── ExpiredReference        expired_reference        a kept report that can no longer be opened
 # ├── UnknownFile             unknown_file             a file that does not exist or that the caller may not open
-# ├── QuotaExceeded           quota_exceeded           no room for another file
+# ├── QuotaExceeded           quota_exceeded           no room for another file, until others are deleted
+# │   └── LargerThanQuota     quota_exceeded           a file that never has room
 # ├── UploadIncomplete        upload_incomplete        an announced file that has not arrived
 # ├── HostNotAllowed          host_not_allowed         a host from which files may not be imported
 # ├── ChartInvalid            chart_invalid            a chart whose data or spec is invalid
@@ -252,6 +253,13 @@ class QuotaExceeded(Refusal):
     """The file quota of the caller or of the whole service is used up."""
 
     error_type = "quota_exceeded"
+    retryable = True
+
+
+class LargerThanQuota(QuotaExceeded):
+    """The file alone is larger than the quota."""
+
+    retryable = False
 
 
 class UploadIncomplete(Refusal):

@@ -12,7 +12,7 @@ from threading import Event, Thread
 from msgspec import Struct, field, to_builtins
 
 from engine.books.reader import Reader
-from engine.model.errors import QuotaExceeded, Unavailable, UnknownFile
+from engine.model.errors import LargerThanQuota, QuotaExceeded, Unavailable, UnknownFile
 from engine.model.stopping import Stop
 from engine.present.exports.about import ExportStamp
 from engine.report.admission import Snapshot
@@ -177,8 +177,8 @@ class CallerFiles(Struct, frozen=True):
         def stop() -> None:
             self.stop()
             volume.hold_room()
-            if size_of(folder) > room:
-                raise over_quota(terms)
+            if (size := size_of(folder)) > room:
+                raise over_quota(terms, size)
 
         return stop
 
@@ -202,7 +202,7 @@ class CallerFiles(Struct, frozen=True):
             self.archive.principals.record(owner, ClaimsRecord(claims=self.principal.claims, at=made))
             if not self.archive.files.add(file, terms.quota_megabytes * MEGABYTE):
                 self.archive.volume.drop([file_id])
-                raise over_quota(terms)
+                raise over_quota(terms, size)
         except (StoreDown, ExportLost) as down:
             self.archive.volume.drop([file_id])
             raise unavailable() from down
@@ -248,12 +248,25 @@ def write_bytes(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def over_quota(terms: FileTerms) -> QuotaExceeded:
-    """Return the error for a file that exceeds its owner's quota."""
+def over_quota(terms: FileTerms, size: int) -> QuotaExceeded:
+    """Return the error for a file of so many bytes, which exceeds its owner's quota: alone, or with other files."""
+    if size > terms.quota_megabytes * MEGABYTE:
+        return LargerThanQuota(f"This file would be more than {terms.quota_megabytes} MB, your quota. Ask for less.")
     return QuotaExceeded(
-        f"Your files would be more than {terms.quota_megabytes} MB. They are deleted "
-        f"{terms.file_seconds // 3600} hours after they were made; ask for less, or later."
+        f"Your files would be more than {terms.quota_megabytes} MB. A file is deleted {lasting(terms.file_seconds)} "
+        f"after it was made, and room reserved for an upload is free {lasting(terms.link_seconds)} after it was "
+        "reserved. Ask for less, or later."
     )
+
+
+def lasting(seconds: int) -> str:
+    """Return a time in words: 24 hours, 1 minute, 90 minutes or 40 seconds."""
+    count, unit = next(
+        (seconds // length, unit)
+        for length, unit in ((3600, "hour"), (60, "minute"), (1, "second"))
+        if seconds % length == 0
+    )
+    return f"{count} {unit}{'s' * (count != 1)}"
 
 
 def unavailable() -> Unavailable:

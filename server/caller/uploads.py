@@ -76,7 +76,7 @@ class CallerUploads(Struct, frozen=True):
         try:
             self.archive.volume.hold_room(size)
             if not self.archive.uploads.reserve(upload, terms.quota_megabytes * MEGABYTE):
-                raise over_quota(terms)
+                raise over_quota(terms, size)
         except StoreDown as down:
             raise unavailable() from down
         return upload

@@ -313,7 +313,9 @@ def test_room_that_is_reserved_is_nobody_elses_and_no_more_is_reserved_at_once(
     instance, state = small_instance
     shutil.copytree(state / "store", tmp_path / "store")  # so that no other test has files there
     with (
-        serving(instance, tmp_path, **ON, SVC_QUOTA_MEGABYTES="3") as server,
+        serving(
+            instance, tmp_path, **ON, SVC_QUOTA_MEGABYTES="3", SVC_FILE_SECONDS="40", SVC_LINK_SECONDS="5400"
+        ) as server,
         connected(server.url, "auto") as books,
     ):
         with ThreadPoolExecutor(8) as threads:
@@ -322,7 +324,15 @@ def test_room_that_is_reserved_is_nobody_elses_and_no_more_is_reserved_at_once(
         refused = [known.result for known in called if known.is_error]
         assert len(refused) == 5
         assert {known["error_type"] for known in refused} == {"quota_exceeded"}
-        assert "Your files would be more than 3 MB" in refused[0]["error"]
+        assert refused[0] == {
+            "error": "Your files would be more than 3 MB. A file is deleted 40 seconds after it was made, and room "
+            "reserved for an upload is free 90 minutes after it was reserved. Ask for less, or later.",
+            "error_type": "quota_exceeded",
+            "retryable": True,
+        }
+        alone = books.call("begin_file_upload", **asked | {"size_bytes": (3 << 20) + 1}).result
+        assert (alone["error_type"], "retryable" in alone) == ("quota_exceeded", False)
+        assert alone["error"] == "This file would be more than 3 MB, your quota. Ask for less."
 
 
 def test_a_reservation_that_is_over_takes_nothing(small_instance: tuple[Path, Path]) -> None:
