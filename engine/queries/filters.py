@@ -103,7 +103,7 @@ def selection_of(key: str, asked: Mapping[str, str | Selection]) -> Selection:
         raise BadArguments(
             f"filters.{key} names no member. Leave the key out, or name members that search_hierarchy finds.",
             field=f"filters.{key}",
-            got=[],
+            got=chosen,
         )
     if isinstance(ids, Exclusion):
         return Exclusion(exclude=tuple(dict.fromkeys(ids.exclude)), include=tuple(dict.fromkeys(ids.include)))

@@ -40,9 +40,7 @@ def resolve_ranking(asked: MetricRequest, lines: Sequence[str], query: Query) ->
 def refuse_nothing_to_rank(query: Query, field: str) -> None:
     """Raise BadArguments without a dimension, or if the first dimension is time, whose periods stay in order."""
     if not query.breakdown:
-        raise BadArguments(
-            f"{field} ranks the members of a dimension. Name one in dimensions.", field="dimensions", got=[]
-        )
+        raise BadArguments(f"{field} ranks the members of a dimension. Name one in dimensions.", field="dimensions")
     first = query.breakdown[0]
     if first.grain:
         raise BadArguments(

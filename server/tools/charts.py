@@ -85,7 +85,7 @@ def hold(references: tuple[str, ...]) -> None:
             f"data_refs takes 1 to {MOST_FRAMES} references of results, as run_statement and run_metric return them in "
             f"data_ref; {len(references)} were given.",
             field="data_refs",
-            got=len(references),
+            got=references,
             example={"data_refs": ["ds_\N{HORIZONTAL ELLIPSIS}"]},
         )
 

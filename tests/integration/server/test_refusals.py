@@ -97,7 +97,8 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
             },
             {"error_type": "bad_arguments", "field": "scenarios", "got": ["Actuals"]},
         ),
-        ("run_metric", {"metrics": [], "period_start": "2021"}, {"error_type": "bad_arguments", "field": "metrics"}),
+        ("run_metric", {"metrics": [], "period_start": "2021"}, {"field": "metrics", "got": []}),
+        ("eval_chart_transform", {"data_refs": [], "transform_code": ""}, {"field": "data_refs", "got": []}),
         ("run_metric", {"period_start": "2021"}, {"error_type": "bad_arguments", "field": "metrics"}),
         (
             "run_metric",
@@ -107,7 +108,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         (
             "run_metric",
             {"metrics": ["revenue"], "scenarios": ACTUAL, "period_start": "2021", "filters": {"product": []}},
-            {"error_type": "bad_arguments", "field": "filters.product"},
+            {"error_type": "bad_arguments", "field": "filters.product", "got": []},
         ),
         (
             "run_metric",
