@@ -10,7 +10,7 @@ from engine.model.requests import ChartRequest, ChartSpec
 from engine.present.answers.budget import DataRef
 from engine.present.answers.charts import ChartPictures, chart_answer, computed_answer, details, spec_json
 from engine.present.charts.charts import CHARTS, Chart, chart
-from engine.present.charts.results import drawn_as_it_is
+from engine.present.charts.results import drawn_as_it_is, units_for
 from engine.report.snapshots import Kept
 from engine.report.transform import ScriptOutput, Transform, transformed
 from sandbox.job import MOST_FRAMES
@@ -57,7 +57,7 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
         spec, frame = drawn_as_it_is(spec, given[0])
         left = ScriptResult(frame, "")
     transform = transformed(ScriptOutput(spec.title, code, spec_json(spec), left.frame), given)
-    drawn = chart(spec, left.frame, transform.units)
+    drawn = chart(spec, left.frame, units_for(spec, transform))
     pictures = pictures_of(caller, spec, drawn, transform, is_shown=asked.picture)
 
     def answered(data_ref: DataRef) -> Answer:

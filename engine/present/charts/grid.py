@@ -1,18 +1,20 @@
 """The grid of a chart: figures by x and series, their stacks, and summary sentences."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
+from engine.model.errors import ChartInvalid
 from engine.model.exact import Exact
 from engine.model.requests import ScenarioStyle
 from engine.present.charts.columns import figures_of, names_of
 from engine.present.charts.periods import grain_of, in_time, words_of
-from engine.present.charts.picture import ChartInput, Unit, unit_of
+from engine.present.charts.picture import HUNDREDFOLD, ChartInput, Unit, asked_unit, unit_of
 from engine.present.charts.refusals import bad_data, bad_spec, some
+from engine.report.data import SCALED
 
 # The grid of a chart: figures by x and series, each once, in drawing order.
 
@@ -174,9 +176,34 @@ def colours_of(sheet: ChartInput, grid: Grid) -> list[str]:
 
 
 def unit_for(sheet: ChartInput, values: Iterable[float]) -> Unit:
-    """Return the unit of y: from the spec, else the unit that all its columns share."""
-    came = {sheet.units.get(name) for name in sheet.columns.y}
-    return unit_of(sheet.spec.unit or (came.pop() if len(came) == 1 else None), values)
+    """Return the unit of y: the unit that its columns have, at the scale and by the name that the spec asks for.
+
+    Raises ChartInvalid if the columns differ in unit, or if the spec contradicts their unit. Zeros have any unit.
+    """
+    figures, spec = list(values), sheet.spec
+    by_column = {name: sheet.units.get(name) for name in sheet.columns.y}
+    known = set(by_column.values()) - {None}
+    if len(known) > 1:
+        raise of_several_units(sheet, by_column)
+    unit = next(iter(known)) if None not in by_column.values() else None
+    if unit is None or spec.unit is None or not any(figures):
+        return unit_of(spec.unit or unit, figures)
+    asked = asked_unit(spec.unit, unit)
+    if asked is None:
+        said = f"The figures of {some(by_column)} are in {unit}, and unit says '{spec.unit}': leave unit out."
+        scaled = () if unit in HUNDREDFOLD else (unit + word for word in SCALED.values() if word)
+        raise bad_spec(spec, "unit", said, None, (unit, *scaled))
+    return unit_of(asked.name, figures, asked.power)
+
+
+def of_several_units(sheet: ChartInput, by_column: Mapping[str, str | None]) -> ChartInvalid:
+    """Return the refusal of columns of several units; the example keeps those of the first unit."""
+    first = next(unit for unit in by_column.values() if unit)
+    said = ", ".join(f"'{name}' is in {unit}" for name, unit in by_column.items() if unit)
+    kept = [name for name, unit in by_column.items() if unit == first]
+    return bad_spec(
+        sheet.spec, "y", f"One chart shows one unit, and {said}.", kept[0] if len(kept) == 1 else tuple(kept), by_column
+    )
 
 
 # Summaries: one to three plain sentences. Their figures are exact before rounding.

@@ -12,7 +12,7 @@ from engine.model.exact import Exact, decimal_places
 from engine.model.requests import ChartSpec, ScenarioStyle
 from engine.present.charts.columns import Columns
 from engine.present.charts.refusals import ChartRequirements
-from engine.report.data import SCALED
+from engine.report.data import EACH, SCALED
 from engine.report.layout import MINUS, grouped
 
 # Themes: colours and type of the charts, light and dark. Blue is favourable and orange adverse, for colour-blind
@@ -155,6 +155,7 @@ PLAIN: Final = ("number", "ratio")  # units without a word
 MOST_PLACES = 12
 MORE_PLACES = 3  # beyond those that show three digits, where figures look alike
 HUNDRED = Exact(100)
+SCALE_WORDS: Final = {"k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6, "bn": 9, "billion": 9}
 
 
 class Unit(Struct, frozen=True):
@@ -190,8 +191,33 @@ class Unit(Struct, frozen=True):
         return f"format({scaled}, ',.{min(places, MOST_PLACES)}f') + '{self.sign}'"
 
 
-def unit_of(name: str | None, values: Iterable[float]) -> Unit:
-    """Return the unit to show figures in: three or four digits before the scale."""
+class AskedUnit(Struct, frozen=True):
+    """The unit that a spec asks for: its name, and the power of ten to show figures at if the spec gives one."""
+
+    name: str
+    power: int | None = None
+
+
+def asked_unit(asked: str, known: str) -> AskedUnit | None:
+    """Return the unit that a spec asks of figures whose unit is known; None if it contradicts that unit.
+
+    A scale word scales: "EUR thousands" over figures in EUR. A number and a ratio take any name, but a number
+    is no share. A price may name what it is a price of: "EUR per head".
+    """
+    if known in HUNDREDFOLD:
+        return AskedUnit(known) if asked.casefold() == known or (asked, known) == ("%", "fraction") else None
+    *before, last = asked.split() or [""]
+    power = SCALE_WORDS.get(last.casefold().removesuffix("s") if before or len(last) > 2 else "")
+    name = asked if power is None else " ".join(before)
+    if name.casefold() in ("", known.casefold()):
+        return AskedUnit(known, power)
+    is_price = known.endswith(EACH) and name.casefold().startswith(known.removesuffix(EACH).casefold())
+    is_name = known in PLAIN and name != "%" and (name not in HUNDREDFOLD or known == "ratio")
+    return AskedUnit(name, power) if is_price or is_name else None
+
+
+def unit_of(name: str | None, values: Iterable[float], power: int | None = None) -> Unit:
+    """Return the unit to show figures in: at a power of ten, else with three or four digits before the scale."""
     figures = list(values)
     largest = max(map(abs, figures), default=0.0)
     if name in HUNDREDFOLD:
@@ -199,7 +225,8 @@ def unit_of(name: str | None, values: Iterable[float]) -> Unit:
     if name == "%":
         return Unit(name, "%", 0, 1)
     is_scaled = name is not None and name.endswith(tuple(words.strip() for words in SCALED.values() if words))
-    power = 0 if is_scaled else next((power for power in (9, 6, 3) if largest >= 10 ** (power + 1)), 0)
+    if power is None:
+        power = 0 if is_scaled else next((power for power in (9, 6, 3) if largest >= 10 ** (power + 1)), 0)
     said = "" if name in PLAIN else name or ""
     words = f"{said}{SCALED[power]}".strip()
     return Unit(name, words, power, places_of(figures, largest / 10**power, power))

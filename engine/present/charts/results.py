@@ -1,17 +1,21 @@
 """Results drawn as they are, without a script: what a spec leaves open, and the rows that are points."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import polars as pl
 
 from engine.model.catalogue import LABEL, Favourable
+from engine.model.notes import Note
 from engine.model.requests import ChartSpec
 from engine.present.charts.charts import Chart, chart
 from engine.present.charts.periods import grain_of
+from engine.present.charts.picture import HUNDREDFOLD, PLAIN
 from engine.present.charts.refusals import bad_data
 from engine.report.explanation import Explanation
 from engine.report.report import Report
 from engine.report.snapshots import Kept
+from engine.report.transform import Transform
 
 WITHOUT_SERIES = ("waterfall", "scatter")  # kinds that have no series of figures by x
 LONGEST_HEADING = 60  # characters of each part of a title
@@ -63,6 +67,20 @@ def by_two_times(spec: ChartSpec, given: Report) -> ChartSpec:
     if spec.chart_type in WITHOUT_SERIES:
         return replace(spec, x=spec.x or x, y=spec.y or "value")
     return replace(spec, x=spec.x or x, y=spec.y or "value", series=spec.series or first)
+
+
+def units_for(spec: ChartSpec, transform: Transform) -> Mapping[str, str]:
+    """Return the units of a table's columns; money is in the spec's currency if a note says that amounts are."""
+    currency = (spec.unit or "").partition(" ")[0]
+    if currency not in {known for note in transform.notes for known in currencies_of(note)}:
+        return transform.units
+    return {name: unit if unit in (*HUNDREDFOLD, *PLAIN) else currency for name, unit in transform.units.items()}
+
+
+def currencies_of(note: Note) -> list[str]:
+    """Return the currencies that a note names beside that of the books; none for other notes."""
+    is_named = note.code in ("foreign_currency", "mixed_currency")
+    return str(dict(note.about)["currencies"]).split(", ") if is_named else []
 
 
 def bridge(given: Explanation) -> Chart:

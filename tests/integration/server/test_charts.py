@@ -77,6 +77,21 @@ def test_a_unit_is_carried_on_where_figures_are_as_they_were(demo: McpBooks) -> 
         assert told.get("unit") == (unit if not spec else None)
 
 
+def test_a_scaled_unit_scales_a_result_and_another_unit_is_refused(demo: McpBooks) -> None:
+    asked = {"metrics": ["revenue"], "scenarios": [ACTUAL], "period_start": "2026-09", "dimensions": ["organisation"]}
+    result = demo.ask("run_metric", **asked, scale=3)
+    largest = max(row["values"][0] for row in result["rows"] if row.get("kind") != "total")
+    spec = {"chart_type": "bar", "title": "Revenue"}
+    call = {"data_refs": [result["data_ref"]]}
+    chart = demo.ask("eval_chart_transform", **call, chart_spec={**spec, "unit": "EUR thousands"})
+    assert f"is largest with {round(largest):,} EUR thousands" in chart["summary"]
+    assert (chart["unit"], max(row[1] for row in chart["rows"])) == ("EUR", pytest.approx(largest * 1000, rel=1e-6))
+    for unit in ("USD", "fraction"):
+        refused = demo.call("eval_chart_transform", **call, chart_spec={**spec, "unit": unit}).result
+        assert (refused["error_type"], refused["field"]) == ("chart_invalid", "chart_spec.unit")
+        assert demo.ask("eval_chart_transform", **call, chart_spec=refused["example"])["unit"] == "EUR"
+
+
 def test_the_table_of_a_chart_is_exported_with_its_types(demo: McpBooks, tmp_path: Path) -> None:
     reference = demo.ask("run_metric", **BY_MONTH)["data_ref"]
     code = (

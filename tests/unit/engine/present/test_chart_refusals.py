@@ -185,6 +185,36 @@ def test_a_spec_that_does_not_fit_is_refused_with_one_that_does(
     mended(case, refusal.example, pool)
 
 
+@pytest.mark.parametrize(
+    ("known", "unit"),
+    [
+        *(("EUR", unit) for unit in ("USD", "USD thousands", "fraction", "pp", "%", "EUR per head", "FTE")),
+        *(("fraction", unit) for unit in ("pp", "EUR", "fraction thousands", "thousands")),
+        *(("number", unit) for unit in ("fraction", "%")),
+        *(("EUR each", unit) for unit in ("USD", "fraction")),
+        ("pp", "%"),
+    ],
+)
+def test_a_unit_that_contradicts_the_figures_is_refused(known: str, unit: str) -> None:
+    case = ChartCase({"chart_type": "bar", "unit": unit}, {"name": ["a", "b"], "value": [5.0, 2.0]}, {"value": known})
+    refusal = refused(case)
+    told = refusal.as_data()
+    assert told["field"] == "chart_spec.unit"
+    assert f"are in {known}, and unit says '{unit}'" in refusal.error
+    assert ChartCase(refusal.example, case.table, case.units).chart().unit == told["valid"][0] == known
+
+
+def test_columns_of_several_units_are_refused_with_those_of_one() -> None:
+    table = {"name": ["a", "b"], "sales": [5.0, 2.0], "margin": [0.1, 0.2], "costs": [4.0, 1.0]}
+    units = {"sales": "EUR", "margin": "fraction", "costs": "EUR"}
+    case = ChartCase({"chart_type": "bar", "y": ("sales", "margin", "costs")}, table, units)
+    refusal = refused(case)
+    assert refusal.as_data()["field"] == "chart_spec.y"
+    assert "'margin' is in fraction" in refusal.error
+    made = ChartCase(refusal.example, table, units).chart()
+    assert (made.unit, made.rows) == ("EUR", (("a", 5.0, 4.0), ("b", 2.0, 1.0)))
+
+
 @pytest.mark.parametrize(("case", "words"), MENDED)
 def test_a_table_that_does_not_fit_is_refused_with_code_that_mends_it(case: ChartCase, words: str, pool: Pool) -> None:
     refusal = refused(case)

@@ -287,6 +287,33 @@ def test_figures_are_shown_in_their_unit(unit: str | None, values: list[float], 
     assert labels <= set(texts(drawn(made)))
 
 
+@pytest.mark.parametrize(
+    ("known", "unit", "values", "labels", "name"),
+    [
+        ("EUR", "EUR", [12_345_678.0, 450_000.0], {"12.3", "0.5", "in EUR millions"}, "EUR"),
+        ("EUR", "EUR thousands", [12_345_678.0, 450_000.0], {"12,346", "450", "in EUR thousands"}, "EUR"),
+        ("EUR", "EUR k", [12_345_678.0, 450_000.0], {"12,346", "450", "in EUR thousands"}, "EUR"),
+        ("EUR", "eur million", [12_345_678.0, 450_000.0], {"12.3", "0.5", "in EUR millions"}, "EUR"),
+        ("EUR", "thousands", [12_345_678.0, 450_000.0], {"12,346", "450", "in EUR thousands"}, "EUR"),
+        ("EUR", "EUR billions", [12_345_678.0, 450_000.0], {"0.0123", "0.0005", "in EUR billions"}, "EUR"),
+        ("EUR each", "EUR per head", [1.25, 0.5], {"1.25", "0.50", "in EUR per head"}, "EUR per head"),
+        ("number", "FTE", [12.0, 3.0], {"12", "3", "in FTE"}, "FTE"),
+        ("number", "FTE thousands", [12_000.0, 3_000.0], {"12", "3", "in FTE thousands"}, "FTE"),
+        ("ratio", "fraction", [1.02, 0.5], {"102.0%", "50.0%"}, "fraction"),
+        ("fraction", "%", [0.051, -0.2], {"5.1%", "−20.0%"}, "fraction"),
+        ("EUR", "fraction", [0.0, 0.0], {"0.000%"}, "fraction"),
+    ],
+)
+def test_a_chart_keeps_the_unit_of_its_figures_at_the_scale_asked_for(
+    known: str, unit: str, values: list[float], labels: set[str], name: str
+) -> None:
+    table = {"name": ["a", "b"], "value": values}
+    made = ChartCase({"chart_type": "bar", "unit": unit}, table, {"value": known}).chart()
+    assert labels <= set(texts(drawn(made)))
+    assert made.unit == name
+    assert made.rows == tuple(zip(table["name"], values, strict=True))
+
+
 def test_scenarios_are_drawn_by_what_they_are() -> None:
     table = {
         "quarter": ["2026-Q1"] * 4,

@@ -160,6 +160,11 @@ def test_units_are_those_of_figures_that_came_through_untouched(doors: dict[str 
     assert made_of(report, frame=wide).units == {"Actuals": "EUR", "Budget": "EUR"}
     mixed = pl.DataFrame({"value": [report.frame["value"][0], heads.frame["value"][0]]})
     assert made_of(report, heads, frame=mixed).units == {}
+    zeros = report.frame.select(value=pl.when(pl.col("alias") == "Budget").then(0.0).otherwise("value"))
+    assert made_of(report, heads, frame=zeros).units == {"value": "EUR"}
+    nothing = pl.DataFrame({"value": [0.0, 0.0], "unit": ["number", "number"]})
+    assert made_of(report, heads, frame=nothing.select("value")).units == {}
+    assert made_of(report, heads, frame=nothing).units == {"value": "number"}
     assert made_of(rows(doors[None])).units == {"amount": "EUR"}
     assert made_of(made_of(report, frame=frame), frame=frame.select("renamed", "scaled")).units == {"renamed": "EUR"}
 
