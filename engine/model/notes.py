@@ -160,6 +160,11 @@ NOTES: dict[str, Wording] = {
         "A script worked these figures out in floating point, so the last digits may differ from exact figures. Quote "
         "exact ones from the results it was given.",
     ),
+    "other_units": Wording(
+        Severity.CAUTION,
+        "A chart shows figures of one unit, here {unit}. Left out: {left}. Draw them by chart_spec.unit: {others}.",
+        ("unit", "left", "others"),
+    ),
     "not_drawn": Wording(Severity.INFO, "There is no picture: {reason}."),
     "snapshot_too_large": Wording(
         Severity.INFO,

@@ -43,6 +43,8 @@ class ScriptOutput(Struct, frozen=True):
     code: str
     chart: Mapping[str, Any]
     frame: pl.DataFrame
+    units: Mapping[str, str] = {}  # of columns whose unit is known beforehand
+    notes: tuple[Note, ...] = ()
 
 
 Given = Report | Inspection | Transform | Explanation
@@ -62,11 +64,11 @@ def transformed(made: ScriptOutput, given: Sequence[Given]) -> Transform:
     return Transform(
         label=made.label,
         frame=made.frame,
-        units=units_of(made.frame, given),
+        units={**units_of(made.frame, given), **made.units},
         code=made.code,
         chart=made.chart,
         inputs=inputs,
-        notes=tuple(dict.fromkeys([*(note for one in given for note in one.notes), *computed])),
+        notes=tuple(dict.fromkeys([*(note for one in given for note in one.notes), *made.notes, *computed])),
         freshness=freshness_of(given),
         catalogue_version=", ".join(dict.fromkeys(one.catalogue_version for one in given)),
         data_version=", ".join(dict.fromkeys(one.data_version for one in given)),

@@ -52,12 +52,16 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
         left = caller.scripts.run(NAME, code, [one.frame for one in given])
     if spec is None:
         return computed(caller, code, left, given)
-    if not code:
+    if code:
+        output = ScriptOutput(spec.title, code, spec_json(spec), left.frame)
+    else:
         refuse_several(asked.data_refs)
-        spec, frame = drawn_as_it_is(spec, given[0])
-        left = ScriptResult(frame, "")
-    transform = transformed(ScriptOutput(spec.title, code, spec_json(spec), left.frame), given)
-    drawn = chart(spec, left.frame, units_for(spec, transform))
+        whole = drawn_as_it_is(spec, given[0])
+        spec, left = whole.spec, ScriptResult(whole.frame, "")
+        units = {"value": whole.unit} if whole.unit else {}
+        output = ScriptOutput(spec.title, "", spec_json(spec), whole.frame, units, whole.notes)
+    transform = transformed(output, given)
+    drawn = chart(spec, transform.frame, units_for(spec, transform))
     pictures = pictures_of(caller, spec, drawn, transform, is_shown=asked.picture)
 
     def answered(data_ref: DataRef) -> Answer:

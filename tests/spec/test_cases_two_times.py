@@ -289,8 +289,8 @@ def test_t79_the_53rd_week_makes_the_last_period_longer(retail: Door) -> None:
 def test_t79_a_line_for_each_year_stands_over_the_months(retail: Door) -> None:
     for years, months, x in (("year", "month_of_year", "month_of_year_label"), ("year", "month", "month")):
         report = retail.metric("revenue", scenarios=A, period=TWO_YEARS, dimensions=[years, months])
-        spec, frame = drawn_as_it_is(ChartSpec(chart_type="line", title="Revenue"), report)
-        assert (spec.x, spec.series, spec.y, frame.height) == (x, years, "value", 24)
+        drawn = drawn_as_it_is(ChartSpec(chart_type="line", title="Revenue"), report)
+        assert (drawn.spec.x, drawn.spec.series, drawn.spec.y, drawn.frame.height) == (x, years, "value", 24)
 
 
 def test_t79_names_of_months(retail: Door) -> None:

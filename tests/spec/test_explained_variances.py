@@ -324,8 +324,8 @@ def test_an_explanation_is_a_workbook_with_a_row_for_each_contribution(books: Wr
 
 def test_an_explanation_is_drawn_as_a_waterfall_without_a_script(books: Write) -> None:
     whole = explained(books(PROFITS), "profit", "lines", "entity")
-    spec, frame = drawn_as_it_is(ChartSpec(chart_type="waterfall", title="Profit"), whole)
-    made = chart(spec, frame, {"value": "USD"})
+    drawn = drawn_as_it_is(ChartSpec(chart_type="waterfall", title="Profit"), whole)
+    made = chart(drawn.spec, drawn.frame, {"value": "USD"})
     assert made.unit == "USD"
     assert made.rows == (
         ("budget", "total", 40.0),

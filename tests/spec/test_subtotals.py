@@ -357,7 +357,7 @@ def test_a_summary_has_the_total_alone_and_the_dataset_tells_the_levels_apart(bo
 
 
 def test_a_chart_of_the_result_draws_what_adds_up_alone(books: Door) -> None:
-    _, frame = drawn_as_it_is(ChartSpec(chart_type="bar", title="Revenue"), of(books, "revenue"))
+    frame = drawn_as_it_is(ChartSpec(chart_type="bar", title="Revenue"), of(books, "revenue")).frame
     assert frame["value"].sum() == 200
     assert frame.height == 4
 

@@ -4,59 +4,123 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import polars as pl
+from msgspec import Struct
 
 from engine.model.catalogue import LABEL, Favourable
-from engine.model.notes import Note
+from engine.model.errors import first_of
+from engine.model.notes import MOST_NAMED, Note
 from engine.model.requests import ChartSpec
 from engine.present.charts.charts import Chart, chart
 from engine.present.charts.periods import grain_of
-from engine.present.charts.picture import HUNDREDFOLD, PLAIN
+from engine.present.charts.picture import HUNDREDFOLD, PLAIN, asked_unit
 from engine.present.charts.refusals import bad_data
+from engine.present.charts.waterfalls import signs_of
+from engine.report.data import Comparison
 from engine.report.explanation import Explanation
 from engine.report.report import Report
 from engine.report.snapshots import Kept
 from engine.report.transform import Transform
 
-WITHOUT_SERIES = ("waterfall", "scatter")  # kinds that have no series of figures by x
 LONGEST_HEADING = 60  # characters of each part of a title
 
 
-def drawn_as_it_is(spec: ChartSpec, given: Kept) -> tuple[ChartSpec, pl.DataFrame]:
-    """Return a spec whose columns are named, and the rows to draw: of an explanation, those of its first list."""
+class AsItIs(Struct, frozen=True):
+    """A result drawn as it is: a spec whose columns are named, the rows to draw, and the unit of their figures."""
+
+    spec: ChartSpec
+    frame: pl.DataFrame
+    unit: str | None = None
+    notes: tuple[Note, ...] = ()  # on figures that are left out
+
+
+def drawn_as_it_is(spec: ChartSpec, given: Kept) -> AsItIs:
+    """Return how to draw a result: of an explanation its first list, of a report the figures of one unit."""
     match given:
         case Explanation():
             return explanation_as_it_is(spec, given)
         case Report():
             return report_as_it_is(spec, given)
-    return spec, given.frame
+    return AsItIs(spec, given.frame)
 
 
-def explanation_as_it_is(spec: ChartSpec, given: Explanation) -> tuple[ChartSpec, pl.DataFrame]:
-    """Return the spec and the rows of the first list of an explanation. Raises ChartInvalid if it has no rows."""
+def explanation_as_it_is(spec: ChartSpec, given: Explanation) -> AsItIs:
+    """Return how to draw the first list of an explanation. Raises ChartInvalid if it has no rows."""
     first = given.frame.filter(pl.col("by") == pl.col("by").first())
     if not (first["kind"] == "change").any():
         raise bad_data("The explanation has no rows to draw.", "result = df", first.height)
     spec = replace(spec, x=spec.x or "label", y=spec.y or "value")
     if spec.chart_type != "waterfall":
-        return spec, first.filter(pl.col("kind") == "change")
+        return AsItIs(spec, first.filter(pl.col("kind") == "change"), given.unit)
     if given.line.favourable is Favourable.DOWN and spec.favourable is None:
         spec = replace(spec, favourable="down")
-    return replace(spec, kind=spec.kind or "kind"), first
+    return AsItIs(replace(spec, kind=spec.kind or "kind"), first, given.unit)
 
 
-def report_as_it_is(spec: ChartSpec, given: Report) -> tuple[ChartSpec, pl.DataFrame]:
-    """Return the spec and the figures of a report; of a breakdown those of its members, as totals have no place."""
+def report_as_it_is(spec: ChartSpec, given: Report) -> AsItIs:
+    """Return how to draw the figures of a report in one unit; of a breakdown its members, as totals have no place."""
     frame = given.frame
     if given.breakdown:
         frame = frame.filter(pl.all_horizontal(pl.col(given.breakdown).is_not_null()))
+    if spec.chart_type == "scatter":
+        return AsItIs(spec, frame)
+    kept = of_one_unit(spec, given, frame)
+    unit = next(iter(kept["unit"]), None)
+    return AsItIs(*named_columns(spec, given, kept), unit, left_out(frame, kept, unit))
+
+
+def of_one_unit(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the figures of one unit: the one that the spec names, else that of most figures, money if several are.
+
+    Percent variances are no figures of the lines, so they are drawn only alone or by their unit.
+    """
+    shares = [column.heading for column in given.columns if column.comparison is Comparison.SHARE]
+    is_share = pl.col("alias").is_in(shares).alias("is_share")
+    kinds = frame.group_by("unit", is_share, maintain_order=True).agg(pl.col("value").count()).rows()
+    if len(kinds) < 2:
+        return frame
+    asked = [asked_unit(spec.unit, unit) if spec.unit else None for unit, _, _ in kinds]
+    said = [kind for kind, found in zip(kinds, asked, strict=True) if found and found.name == kind[0]]
+    named = [kind for kind, found in zip(kinds, asked, strict=True) if found]
+    unit, share, _ = max(said or named or kinds, key=lambda kind: (not kind[1], kind[2], kind[0] == given.currency))
+    return frame.filter(pl.col("unit") == unit, is_share == share)
+
+
+def left_out(frame: pl.DataFrame, kept: pl.DataFrame, unit: str | None) -> tuple[Note, ...]:
+    """Return the note on lines and scenarios whose figures have another unit than those that are drawn."""
+    left = [
+        name
+        for column in ("label", "alias")
+        for name in frame[column].unique(maintain_order=True)
+        if name not in set(kept[column])
+    ]
+    others = [str(other) for other in frame["unit"].unique(maintain_order=True) if other != unit]
+    about = {"unit": str(unit), "left": first_of(left, MOST_NAMED), "others": first_of(others)}
+    return (Note.of("other_units", **about),) if left else ()
+
+
+def named_columns(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> tuple[ChartSpec, pl.DataFrame]:
+    """Return the spec with the columns that it leaves open, and the rows; those of a waterfall with their signs."""
     if len(given.time) > 1 and given.breakdown == given.time:
         return by_two_times(spec, given), frame
     first = next(iter(given.breakdown), None)
     name = "label" if first is None else first if first in given.time else first + LABEL
-    if spec.chart_type in WITHOUT_SERIES:
-        return spec if spec.chart_type == "scatter" else replace(spec, x=spec.x or name, y=spec.y or "value"), frame
-    several = "alias" if len(given.columns) > 1 else "label" if given.breakdown and len(given.lines) > 1 else None
-    return replace(spec, x=spec.x or name, y=spec.y or "value", series=spec.series or several), frame
+    spec = replace(spec, x=spec.x or name, y=spec.y or "value")
+    if spec.chart_type == "waterfall":
+        return with_signs(spec, frame) if first is None else (spec, frame)
+    labels, aliases = frame["label"].n_unique(), frame["alias"].n_unique()
+    several = "alias" if aliases > 1 else "label" if given.breakdown and labels > 1 else None
+    return replace(spec, series=spec.series or several), frame
+
+
+def with_signs(spec: ChartSpec, frame: pl.DataFrame) -> tuple[ChartSpec, pl.DataFrame]:
+    """Return a waterfall whose costs are negative changes and whose subtotals are totals, if the figures add up so."""
+    is_open = spec.kind is None and spec.y == "value" and len(frame["alias"].unique()) == 1
+    signs = signs_of(frame["value"].to_list()) if is_open and not frame["value"].null_count() else None
+    if signs is None:
+        return spec, frame
+    value = pl.col("value") * pl.Series([sign or 1 for sign in signs])
+    kinds = pl.Series(["change" if sign else "total" for sign in signs])
+    return replace(spec, kind="kind"), frame.drop("exact").with_columns(value.alias("value"), kinds.alias("kind"))
 
 
 def by_two_times(spec: ChartSpec, given: Report) -> ChartSpec:
@@ -64,7 +128,7 @@ def by_two_times(spec: ChartSpec, given: Report) -> ChartSpec:
     first, second = given.time
     numbers = given.places[0].members[-1].id
     x = second if grain_of([numbers]) else second + LABEL
-    if spec.chart_type in WITHOUT_SERIES:
+    if spec.chart_type == "waterfall":
         return replace(spec, x=spec.x or x, y=spec.y or "value")
     return replace(spec, x=spec.x or x, y=spec.y or "value", series=spec.series or first)
 
@@ -87,5 +151,5 @@ def bridge(given: Explanation) -> Chart:
     """Return the chart of an explanation: the waterfall of its first list. Raises ChartInvalid if there is none."""
     a, b = (side.heading[:LONGEST_HEADING] for side in given.sides)
     title = f"{given.line.label[:LONGEST_HEADING]}: {a} against {b}"
-    spec, frame = explanation_as_it_is(ChartSpec(chart_type="waterfall", title=title), given)
-    return chart(spec, frame, {"value": given.unit} if given.unit else {})
+    drawn = explanation_as_it_is(ChartSpec(chart_type="waterfall", title=title), given)
+    return chart(drawn.spec, drawn.frame, {"value": given.unit} if given.unit else {})

@@ -1,6 +1,7 @@
 """Waterfalls: changes that lead from a start to an end. They must add up."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from engine.present.charts.refusals import bad_data, some
 TOTALS: Final = ("total", "subtotal", "start", "end")
 CHANGES: Final = ("change", "delta", "part", "increase", "decrease")
 NOISE = Exact(1, 10**9)  # of the largest figure; the tolerance for sums of doubles
+MOST_SIGNS = 10  # changes before a total whose signs are looked for
 
 
 class Step(Struct, frozen=True):
@@ -158,6 +160,30 @@ def off(sheet: ChartInput, name: str, level: Exact, value: Exact) -> ChartInvali
         f"steps = df.select({x!r}, {y!r})\nresult = pl.concat([steps.head(-1), rest, steps.tail(1)])",
         got=value.digits(),
     )
+
+
+def signs_of(figures: Sequence[float]) -> list[int] | None:
+    """Return the sign of each figure in the sum that it enters, 0 of totals; None if the figures do not add up.
+
+    A statement gives costs as positive figures: revenue 10, costs 6, profit 4 have the signs 0, −1, 0.
+    """
+    values = [exact(figure) for figure in figures]
+    noise = max(map(abs, values)) * NOISE
+    signs, waiting, level = [0], list[Exact](), values[0]
+    for value in values[1:]:
+        tries = product((1, -1), repeat=len(waiting)) if 0 < len(waiting) <= MOST_SIGNS else ()
+        found = next((signed for signed in tries if not noise < abs(added(level, waiting, signed) - value)), None)
+        if found is None:
+            waiting.append(value)
+            continue
+        signs += [*found, 0]
+        waiting, level = [], value
+    return None if waiting else signs
+
+
+def added(level: Exact, values: Sequence[Exact], signs: Sequence[int]) -> Exact:
+    """Return a level with signed changes."""
+    return sum((value if sign > 0 else -value for value, sign in zip(values, signs, strict=True)), level)
 
 
 def point(sheet: ChartInput, step: Step, after: Sequence[Step], unit: Unit) -> Vega:

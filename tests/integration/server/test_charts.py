@@ -1,6 +1,7 @@
 """Charts over the wire: what realistic scripts make of results of the demo, held to sums that plain Python makes."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 
 from engine.present.answers.budget import tokens
 from server.stores.memory import is_reference
-from tests.support.drawing import ACTUAL, BY_COMPANY, BY_MONTH, CASES, HEADS, PERIODS, close, drawn
+from tests.support.drawing import ACTUAL, BUDGET, BY_COMPANY, BY_MONTH, CASES, HEADS, PERIODS, close, drawn
 from tests.support.serving import McpBooks, connected, serving
 from tests.support.workbooks import grid
 
+PERIOD = {"period_start": "2026-01", "period_end": "2026-09"}
 DETAILS = ("catalogue_version", "data_version", "freshness", "dataset")  # which stand in _meta
 
 
@@ -192,3 +194,65 @@ def test_an_explained_variance_is_drawn_as_a_waterfall_without_a_script(demo: Mc
     assert made.result["unit"] == "EUR"
     assert [row[1] for row in made.result["rows"]] == ["total", *["change"] * len(rows), "total"]
     assert all(note["code"] != "script_figures" for note in made.result.get("notes", ()))
+
+
+def charted(books: McpBooks, result: Mapping[str, Any], **spec: Any) -> dict[str, Any]:
+    """Draw a result as it is."""
+    asked = {"chart_type": "bar", "title": "A chart", **spec}
+    return books.ask("eval_chart_transform", data_refs=[result["data_ref"]], chart_spec=asked)
+
+
+def left_out(chart: Mapping[str, Any]) -> str:
+    """Return what a chart leaves out as it has another unit."""
+    return str(next(note["left"] for note in chart["notes"] if note["code"] == "other_units"))
+
+
+def test_a_chart_of_amounts_and_their_percent_variance_draws_the_amounts(demo: McpBooks) -> None:
+    percent = {"scenario": "var_pct(actual,budget)", "alias": "Var %"}
+    result = demo.ask("run_metric", **{**BY_MONTH, "scenarios": [ACTUAL, BUDGET, percent]})
+    chart = charted(demo, result)
+    months = [row for row in result["rows"] if row.get("kind") != "total"]
+    expected = [
+        [row["key"], alias, row["values"][at]] for at, alias in enumerate(("Actuals", "Budget")) for row in months
+    ]
+    assert (chart["rows"], chart["unit"], left_out(chart)) == (expected, "EUR", "Var %")
+    assert "in EUR millions" in str(chart["vega_lite"]["title"]["subtitle"])
+    shares = charted(demo, result, unit="fraction")
+    assert shares["rows"] == [[row["key"], row["values"][2]] for row in months]
+    assert (shares["unit"], left_out(shares)) == ("fraction", "Actuals, Budget")
+
+
+def test_a_chart_of_amounts_and_ratios_draws_the_amounts(demo: McpBooks) -> None:
+    result = demo.ask("run_metric", **{**BY_MONTH, "metrics": ["gross_margin", "revenue"], "scenarios": [ACTUAL]})
+    months = [row for row in result["rows"] if row.get("kind") != "total"]
+    for asked, unit, at, left in (({}, "EUR", 1, "Gross margin"), ({"unit": "%"}, "fraction", 0, "Revenue")):
+        chart = charted(demo, result, **asked)
+        assert chart["rows"] == [[row["key"], row["values"][at]] for row in months]
+        assert (chart["unit"], left_out(chart)) == (unit, left)
+
+
+@pytest.mark.parametrize(("statement", "left"), [("pnl", "Gross margin"), ("kpis", "Equity ratio")])
+def test_a_chart_of_a_statement_draws_its_money(demo: McpBooks, statement: str, left: str) -> None:
+    for scenarios in ({"scenarios": [ACTUAL]}, {}):
+        result = demo.ask("run_statement", statement=statement, **PERIOD, **scenarios)
+        money = [row for row in result["rows"] if row.get("unit") == "EUR" and row["kind"] != "header"]
+        chart = charted(demo, result)
+        of_actuals = [[row[0], row[-1]] for row in chart["rows"] if len(row) == 2 or row[1] == "Actuals"]
+        assert of_actuals == [[row["label"], row["values"][0]] for row in money]
+        assert chart["unit"] == "EUR"
+        assert left in left_out(chart)
+
+
+def test_a_waterfall_of_a_statement_takes_costs_off_and_leaves_ratios_out(demo: McpBooks) -> None:
+    result = demo.ask("run_statement", statement="pnl", **PERIOD, scenarios=[ACTUAL])
+    figures = {row["key"]: row["values"][0] for row in result["rows"]}
+    chart = charted(demo, result, chart_type="waterfall")
+    costs = ("cost_of_sales", "personnel", "other_opex", "depreciation", "income_taxes")
+    labels = {row["label"]: row["key"] for row in result["rows"]}
+    for label, kind, value in chart["rows"]:
+        key = labels[label]
+        assert value == (-figures[key] if key in costs else figures[key])
+        assert kind == ("change" if key in (*costs, "financial_result") else "total")
+    changes = sum(value for _, kind, value in chart["rows"] if kind == "change")
+    assert figures["revenue"] + changes == pytest.approx(figures["net_result"], rel=1e-9)
+    assert (chart["unit"], left_out(chart)) == ("EUR", "Gross margin, EBITDA margin")

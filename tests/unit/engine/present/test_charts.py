@@ -12,6 +12,7 @@ from engine.model.calendar.periods import GRAINS, Grain
 from engine.present.charts.charts import CHARTS
 from engine.present.charts.periods import STEPS
 from engine.present.charts.picture import THEMES, Theme, contrast
+from engine.present.charts.waterfalls import signs_of
 from server.tools.toolbox import TOOLS
 from tests.support.charting import CASES, MONTHS, ChartCase, drawn, marks, texts
 
@@ -148,6 +149,23 @@ def test_the_bars_of_a_waterfall_begin_where_the_last_one_ended() -> None:
     feet = [(320 - top - height) * scale for _, top, _, height in bars]
     assert tops == pytest.approx([1000.1, 1200.3, 1200.3, 1150.2, 1050.1])
     assert feet == pytest.approx([0, 1000.1, 1150.2, 1050.1, 0], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("figures", "signs"),
+    [
+        ([10.0, 6.0, 4.0], [0, -1, 0]),
+        ([10.0, 6.0, 4.0, 3.0, -0.5, 0.5], [0, -1, 0, -1, 1, 0]),
+        ([10.0, 2.0, 12.0], [0, 1, 0]),
+        ([0.3, 0.1, 0.2], [0, -1, 0]),
+        ([10.0, 6.0, 5.0], None),
+        ([10.0, 6.0, 4.0, 1.0], None),
+        ([10.0, 4.0], None),
+        ([1.0, *[2.0**at for at in range(11)], 0.0], None),
+    ],
+)
+def test_the_signs_of_a_statement_are_those_that_add_up(figures: list[float], signs: list[int] | None) -> None:
+    assert signs_of(figures) == signs
 
 
 def test_a_heatmap_has_a_cell_with_its_figure_for_each_row_and_none_for_what_is_missing() -> None:
