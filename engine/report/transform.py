@@ -79,20 +79,20 @@ def transformed(made: ScriptOutput, given: Sequence[Given]) -> Transform:
 def units_of(frame: pl.DataFrame, given: Sequence[Given]) -> dict[str, str]:
     """Return the units of columns whose figures all occur in one unit of the inputs.
 
-    A script may divide, scale and rename, so a figure that no input holds has no known unit. A zero has any unit. Where
-    several units hold every figure, the one that a column `unit` says throughout decides.
+    A script may divide, scale and rename, so a figure that no input holds has no known unit. A sign changes no unit,
+    and a zero has any. Where several units hold every figure, the one that a column `unit` says throughout decides.
     """
     known: dict[str | None, list[pl.Series]] = {}
     for one in given:
         for unit, figures in INPUTS[type(one)].measured(one):
             known.setdefault(unit, []).append(figures.drop_nulls())
-    pools = {unit: pl.concat([figures.rename("") for figures in found]).unique() for unit, found in known.items()}
+    pools = {unit: pl.concat([figures.rename("").abs() for figures in found]).unique() for unit, found in known.items()}
     said = frame["unit"].unique().to_list() if frame.schema.get("unit") == pl.String else []
     found_units = {}
     for name, dtype in frame.schema.items():
         figures = frame[name].drop_nulls()
         if dtype == pl.Float64 and len(figures):
-            amounts = figures.filter(figures != 0)
+            amounts = figures.filter(figures != 0).abs()
             units = [unit for unit, pool in pools.items() if amounts.is_in(pool.implode()).all()]
             if len(units) > 1 and len(said) == 1:
                 units = [unit for unit in units if unit == said[0]]

@@ -10,7 +10,9 @@ from engine.model.requests import ChartRequest, ChartSpec
 from engine.present.answers.budget import DataRef
 from engine.present.answers.charts import ChartPictures, chart_answer, computed_answer, details, spec_json
 from engine.present.charts.charts import CHARTS, Chart, chart
+from engine.present.charts.repairs import framed
 from engine.present.charts.results import drawn_as_it_is, units_for
+from engine.report.inspection import Inspection
 from engine.report.snapshots import Kept
 from engine.report.transform import ScriptOutput, Transform, transformed
 from sandbox.job import MOST_FRAMES
@@ -53,15 +55,16 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
     if spec is None:
         return computed(caller, code, left, given)
     if code:
-        output = ScriptOutput(spec.title, code, spec_json(spec), left.frame)
+        output, made_by = ScriptOutput(spec.title, code, spec_json(spec), left.frame), framed(code)
     else:
         refuse_several(asked.data_refs)
         whole = drawn_as_it_is(spec, given[0])
         spec, left = whole.spec, ScriptResult(whole.frame, "")
         units = {"value": whole.unit} if whole.unit else {}
-        output = ScriptOutput(spec.title, "", spec_json(spec), whole.frame, units, whole.notes)
+        output, made_by = ScriptOutput(spec.title, "", spec_json(spec), whole.frame, units, whole.notes), whole.code
     transform = transformed(output, given)
-    drawn = chart(spec, transform.frame, units_for(spec, transform))
+    is_ledger = all(isinstance(one, Inspection) for one in given)
+    drawn = chart(spec, transform.frame, units_for(spec, transform), code=made_by, adds_up=is_ledger)
     pictures = pictures_of(caller, spec, drawn, transform, is_shown=asked.picture)
 
     def answered(data_ref: DataRef) -> Answer:

@@ -9,22 +9,24 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct
 
-from engine.model.errors import quoted
+from engine.model.errors import ChartInvalid, quoted
 from engine.model.requests import ChartSpec
 from engine.present.charts.areas import area
 from engine.present.charts.axes import broken
 from engine.present.charts.bars import bar, horizontal_bar
-from engine.present.charts.columns import LONGEST, columns_of, plain
+from engine.present.charts.columns import LONGEST, Columns, columns_of, plain
 from engine.present.charts.heatmaps import cohort_heatmap
 from engine.present.charts.lines import forecast_line, line
 from engine.present.charts.picture import SUBTITLE_SIZE, TITLE_SIZE, ChartInput, Picture
-from engine.present.charts.refusals import ChartRequirements, bad_data, bad_spec
+from engine.present.charts.refusals import ChartRequirements, TableInvalid, bad_data, bad_spec, changed, no_data
+from engine.present.charts.repairs import continued
 from engine.present.charts.scatters import scatter
 from engine.present.charts.sparklines import sparkline_row
 from engine.present.charts.waterfalls import waterfall
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 LONGEST_TITLE, LONGEST_UNIT = 160, 40
+MOST_REPAIRS = 6  # refusals in succession that one example repairs
 LEAST_TITLE = 300  # pixels of the narrowest title
 
 
@@ -77,19 +79,78 @@ class Chart(Struct, frozen=True, kw_only=True):
     summary: str
 
 
-def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None = None) -> Chart:
+def chart(
+    spec: ChartSpec,
+    frame: pl.DataFrame,
+    units: Mapping[str, str] | None = None,
+    *,
+    code: str = "result = df",
+    adds_up: bool = True,
+) -> Chart:
     """Return the chart of a table. Raises ChartInvalid, which names the fault and a valid alternative.
 
-    `units` are the known units of the table's columns.
+    `units` are the known units of the table's columns. `code` is the script that leaves the table as a frame in
+    `result`; an example that mends the table goes on with it. `adds_up`: rows of one x are parts of a sum.
     """
+
+    def draw(spec: ChartSpec, frame: pl.DataFrame) -> Chart:
+        return drawn_chart(spec, frame, units or {}, adds_up=adds_up)
+
+    try:
+        return draw(spec, frame)
+    except ChartInvalid as refusal:
+        refusal.example = repaired(refusal, spec, frame, code, draw)
+        raise
+
+
+def repaired(
+    refusal: ChartInvalid,
+    spec: ChartSpec,
+    frame: pl.DataFrame,
+    code: str,
+    draw: Callable[[ChartSpec, pl.DataFrame], Chart],
+) -> object:
+    """Return the example of a refusal with the repairs of the refusals that would follow it: all code, or all spec."""
+    first, lines, is_drawn = refusal, list[str](), False
+    for _ in range(MOST_REPAIRS):
+        if isinstance(refusal, TableInvalid):
+            lines.append(str(refusal.example))
+            if refusal.mended is None:
+                break
+            frame = refusal.mended
+        elif isinstance(refusal.example, dict):
+            spec = spec_of(refusal.example)
+        else:
+            break
+        try:
+            draw(spec, frame)
+        except ChartInvalid as further:
+            refusal = further
+        else:
+            is_drawn = True
+            break
+    if isinstance(first, TableInvalid):
+        return continued(code, lines)
+    return changed(spec, "title", spec.title) if is_drawn else first.example
+
+
+def spec_of(example: Mapping[str, Any]) -> ChartSpec:
+    """Return the spec that an example says."""
+    y = example.get("y")
+    return ChartSpec(**{**example, "y": tuple(y) if isinstance(y, list) else y})
+
+
+def drawn_chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str], *, adds_up: bool) -> Chart:
+    """Return the chart of a table. Raises ChartInvalid; a TableInvalid mends the table in `result`."""
     kind = CHARTS.get(spec.chart_type)
     if kind is None:
         raise bad_spec(spec, "chart_type", f"There is no chart {quoted([spec.chart_type])}.", "bar", CHARTS)
     refuse_words(spec, frame)
     if not frame.height:
-        raise bad_data("result has no rows: nothing to draw.", "result = df", frame.columns)
+        raise no_data("result has no rows: nothing to draw.", "result = df", frame.columns)
     columns = columns_of(spec, frame, kind.takes)
-    sheet = ChartInput(spec=spec, frame=frame, columns=columns, takes=kind.takes, units=units or {})
+    refuse_units(spec, frame, columns, units)
+    sheet = ChartInput(spec=spec, frame=frame, columns=columns, takes=kind.takes, units=units, adds_up=adds_up)
     drawn = kind.draw(sheet)
     drawn_columns = columns.all
     return Chart(
@@ -105,6 +166,24 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str] | None 
     )
 
 
+def refuse_units(spec: ChartSpec, frame: pl.DataFrame, columns: Columns, units: Mapping[str, str]) -> None:
+    """Refuse figures of a report whose rows say several units; new figures have the unit that the spec says."""
+    if "value" not in columns.y or "value" in units or spec.unit is not None or frame.schema.get("unit") != pl.String:
+        return
+    said = frame["unit"].drop_nulls().unique(maintain_order=True).to_list()
+    if len(said) > 1:
+        of_first = frame.filter(pl.col("alias") == pl.col("alias").first()) if "alias" in frame.columns else frame
+        counts = of_first.group_by("unit", maintain_order=True).len().drop_nulls()
+        unit = max(counts.rows(), key=lambda row: row[1], default=(said[0], 0))[0]
+        raise bad_data(
+            f"One chart shows one unit, and the rows of result are in {quoted(said)}: keep those of one. If the script "
+            "computed value anew, say its unit in chart_spec.unit.",
+            f"result = result.filter(pl.col('unit') == {unit!r})",
+            said,
+            frame.filter(pl.col("unit") == unit),
+        )
+
+
 def refuse_words(spec: ChartSpec, frame: pl.DataFrame) -> None:
     """Refuse a chart without a title, and texts too long for the picture."""
     for name, text, most in (
@@ -118,7 +197,7 @@ def refuse_words(spec: ChartSpec, frame: pl.DataFrame) -> None:
     long = next((name for name in frame.columns if len(name) > LONGEST), None)
     if long is not None:
         said = f"result has a column whose name has {len(long)} characters, {LONGEST} are the most: rename it."
-        raise bad_data(said, "result = df.rename(lambda name: name[:100])", long)
+        raise bad_data(said, "result = result.rename(lambda name: name[:100])", long)
 
 
 def vega_lite(sheet: ChartInput, drawn: Picture) -> Mapping[str, Any]:

@@ -9,16 +9,9 @@ import polars as pl
 from msgspec import Struct
 
 from engine.model.requests import ChartSpec
-from engine.present.charts.periods import grain_of
-from engine.present.charts.refusals import (
-    ChartRequirements,
-    bad_column,
-    bad_data,
-    bad_spec,
-    figures_in,
-    names_in,
-    which_column,
-)
+from engine.present.charts.periods import is_time
+from engine.present.charts.refusals import ChartRequirements, bad_data, bad_spec, figures_in, names_in
+from engine.present.charts.repairs import bad_column, which_column
 
 # Table columns as names and as figures.
 
@@ -34,7 +27,8 @@ def names_of(frame: pl.DataFrame, name: str, part: str) -> list[str]:
         raise bad_data(
             f"Column '{name}', the {part} of the chart, has {column.null_count()} nulls. Rows of totals have null "
             "members: leave them out, or name them.",
-            f"result = df.filter(pl.col({name!r}).is_not_null())",
+            f"result = result.filter(pl.col({name!r}).is_not_null())",
+            mended=frame.filter(column.is_not_null()),
         )
     texts = [text_of(value) for value in column.to_list()]
     longest = max(texts, key=len)
@@ -42,7 +36,7 @@ def names_of(frame: pl.DataFrame, name: str, part: str) -> list[str]:
         raise bad_data(
             f"Column '{name}', the {part} of the chart, has a text of {len(longest):,} characters, {LONGEST} are the "
             "most.",
-            f"result = df.with_columns(pl.col({name!r}).str.slice(0, {LONGEST}))",
+            f"result = result.with_columns(pl.col({name!r}).str.slice(0, {LONGEST}))",
             longest,
         )
     return texts
@@ -70,7 +64,7 @@ def figures_of(frame: pl.DataFrame, name: str) -> list[float | None]:
         raise bad_data(
             f"The largest figure of column '{name}' is {largest:.3g}: {LEAST:g} to {MOST:g} can be drawn. Scale the "
             "figures in the script, and say so in unit.",
-            f"result = df.with_columns(pl.col({name!r}) / {largest:.0e})",
+            f"result = result.with_columns(pl.col({name!r}) / {largest:.0e})",
             largest,
         )
     return figures
@@ -175,14 +169,6 @@ def likely(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
     """Return the only period or date column if there is one, else every name."""
     periods = [name for name in names if is_time(frame[name])]
     return periods if len(periods) == 1 else list(names)
-
-
-def is_time(column: pl.Series) -> bool:
-    """Tell whether a column holds dates or period codes."""
-    if column.dtype.is_temporal():
-        return True
-    values = column.drop_nulls().unique()
-    return column.dtype == pl.String and len(values) > 0 and grain_of(values.to_list()) is not None
 
 
 def series_of(spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements, x: str, y: Sequence[str]) -> str | None:

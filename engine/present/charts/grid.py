@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+import polars as pl
 from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
@@ -13,7 +14,8 @@ from engine.model.requests import ScenarioStyle
 from engine.present.charts.columns import figures_of, names_of
 from engine.present.charts.periods import grain_of, in_time, words_of
 from engine.present.charts.picture import HUNDREDFOLD, ChartInput, Unit, asked_unit, unit_of
-from engine.present.charts.refusals import bad_data, bad_spec, some
+from engine.present.charts.refusals import bad_data, bad_spec, no_data, some
+from engine.present.charts.repairs import SCENARIOS, splitting
 from engine.report.data import SCALED
 
 # The grid of a chart: figures by x and series, each once, in drawing order.
@@ -85,7 +87,7 @@ def grid_of(sheet: ChartInput) -> Grid:
     styles = styles_of(sheet, order if sheet.takes.series == "none" else names)
     series = tuple(Series(name, tuple(found.get((name, x)) for x in order), styles.get(name)) for name in names)
     if not any(one.known for one in series):
-        raise bad_data(f"{some(columns.y)} holds no figures, only nulls.", "result = df.drop_nulls()")
+        raise no_data(f"{some(columns.y)} holds no figures, only nulls.", "result = df.drop_nulls()")
     return Grid(tuple(order), grain, series)
 
 
@@ -103,12 +105,12 @@ def refuse_size(sheet: ChartInput, xs: Sequence[str], names: Sequence[str]) -> N
     takes, columns = sheet.takes, sheet.columns
     x, y, series = columns.x, columns.y[0], columns.series
     points = min(takes.most_x, MOST_POINTS // len(names)) if len(names) <= MOST_POINTS else 1
-    largest = f"result = df.top_k({takes.most_x}, by={y!r})"
-    last = f"result = df.filter(pl.col({x!r}).cast(pl.String) >= {xs[-min(len(xs), points)]!r})"
+    largest = f"result = result.top_k({takes.most_x}, by={y!r})"
+    last = f"result = result.filter(pl.col({x!r}).cast(pl.String) >= {xs[-min(len(xs), points)]!r})"
     is_time = grain_of(xs) is not None
     leading = (
-        f"largest = df.group_by({series!r}).agg(pl.col({y!r}).sum()).top_k({takes.most_series}, by={y!r})\n"
-        f"result = df.filter(pl.col({series!r}).is_in(largest[{series!r}].to_list()))"
+        f"largest = result.group_by({series!r}).agg(pl.col({y!r}).sum()).top_k({takes.most_series}, by={y!r})\n"
+        f"result = result.filter(pl.col({series!r}).is_in(largest[{series!r}].to_list()))"
     )
     for count, most, what, instead, code in (
         (len(names), takes.most_series, "series", "keep the largest, or sum the others as 'Other'", leading),
@@ -135,13 +137,47 @@ def add(
             twice[x if columns.series is None else f"{x}, {name}"] = None
         found[name, x] = value
     if twice:
-        keys = ", ".join(repr(part) for part in (columns.x, columns.series) if part is not None)
+        code, mended = apart(sheet) if not sheet.adds_up else added_up(sheet)
         raise bad_data(
-            f"More than one row for {some(twice)}: aggregate to one row for each x and series, or name in series the "
-            "column that tells them apart.",
-            f"result = df.group_by({keys}, maintain_order=True).agg(pl.col({', '.join(map(repr, columns.y))}).sum())",
-            got=len(twice),
+            f"More than one row for {some(twice)}: leave one row for each x and series, or name in series the column "
+            "that tells them apart. Never add up lines, scenarios or ratios.",
+            code,
+            len(twice),
+            mended,
         )
+
+
+def added_up(sheet: ChartInput) -> tuple[str, pl.DataFrame]:
+    """Return code that adds up the rows of each x and series, and the table that it leaves."""
+    columns, y = sheet.columns, list(sheet.columns.y)
+    keys = [columns.x] if columns.series is None else [columns.x, columns.series]
+    sums = sheet.frame.group_by(keys, maintain_order=True).agg(pl.col(y).sum())
+    return f"result = result.group_by({keys!r}, maintain_order=True).agg(pl.col({y!r}).sum())", sums
+
+
+def apart(sheet: ChartInput) -> tuple[str, pl.DataFrame]:
+    """Return code that leaves one row for each x and series of a report, and the table that it leaves.
+
+    What tells rows apart becomes the series if there is none; of anything else the first that has a figure is kept.
+    Nothing is added up.
+    """
+    frame, takes, columns = sheet.frame, sheet.takes, sheet.columns
+    keys = [columns.x] if columns.series is None else [columns.x, columns.series]
+    split = splitting(frame, keys)
+    if columns.series is None and takes.series != "none" and len(columns.y) == 1:
+        by_use = sorted(split, key=lambda name: name not in SCENARIOS)
+        keys += [name for name in by_use if frame[name].n_unique() <= takes.most_series][:1]
+    parts = [*keys[1:], *columns.y]
+    code, rows = f"result = result.drop_nulls({parts!r})", frame.drop_nulls(parts)
+    for name in split:
+        if name not in keys and rows.select(keys).is_duplicated().any():
+            first = next(iter(rows[name].drop_nulls()), None)
+            code += f".filter(pl.col({name!r}) == {first!r})"
+            rows = rows.filter(pl.col(name) == first)
+    if rows.select(keys).is_duplicated().any():
+        code += f".unique({keys!r}, keep='first', maintain_order=True)"
+        rows = rows.unique(keys, keep="first", maintain_order=True)
+    return f"{code}.select({[*keys, *columns.y]!r})", rows.select([*keys, *columns.y])
 
 
 def styles_of(sheet: ChartInput, names: Sequence[str]) -> dict[str, ScenarioStyle]:
@@ -339,10 +375,21 @@ def refuse_missing(sheet: ChartInput, grid: Grid) -> None:
     if not missing:
         return
     x, y, series = sheet.columns.x, sheet.columns.y, sheet.columns.series
-    wide = "df" if series is None else f"df.pivot({series!r}, index={x!r}, values={y[0]!r})"
-    long = "" if series is None else f".unpivot(index={x!r}, variable_name={series!r}, value_name={y[0]!r})"
+    wide, code = sheet.frame, "result"
+    if series is not None:
+        wide = wide.pivot(series, index=x, values=y[0])
+        code += f".pivot({series!r}, index={x!r}, values={y[0]!r})"
+    gaps = {x: [name for name in grid.xs if name not in set(names_of(sheet.frame, x, "x"))]}
+    if gaps[x]:
+        wide = pl.concat([wide, pl.DataFrame(gaps)], how="diagonal")
+        code = f"pl.concat([{code}, pl.DataFrame({gaps!r})], how='diagonal')"
+    mended, code = wide.fill_null(0), f"result = {code}.fill_null(0)"
+    if series is not None:
+        mended = mended.unpivot(index=x, variable_name=series, value_name=y[0])
+        code += f".unpivot(index={x!r}, variable_name={series!r}, value_name={y[0]!r})"
     raise bad_data(
         f"A stack needs each part at each x; missing: {some(missing)}. Say that what is missing is zero, if it is.",
-        f"result = {wide}.fill_null(0){long}",
-        got=len(missing),
+        code,
+        len(missing),
+        mended,
     )

@@ -6,6 +6,7 @@ TY2026-P01 and TY2026. All codes of one axis have one grain.
 
 from collections.abc import Callable, Sequence
 
+import polars as pl
 from msgspec import Struct
 
 from engine.model.calendar.labels import MONTHS
@@ -53,6 +54,14 @@ def grain_of(values: Sequence[str]) -> Grain | None:
         if all(GRAINS[grain].parse(value) is not None for value in values):
             return grain if grain is not Grain.YEAR or are_years(sorted(map(int, values))) else None
     return None
+
+
+def is_time(column: pl.Series) -> bool:
+    """Tell whether a column holds dates or period codes."""
+    if column.dtype.is_temporal():
+        return True
+    values = column.drop_nulls().unique()
+    return column.dtype == pl.String and len(values) > 0 and grain_of(values.to_list()) is not None
 
 
 def are_years(numbers: Sequence[int]) -> bool:

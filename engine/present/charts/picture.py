@@ -262,6 +262,7 @@ class ChartInput(Struct, frozen=True, kw_only=True):
     columns: Columns
     takes: ChartRequirements
     units: Mapping[str, str]
+    adds_up: bool  # whether rows with the same x are parts of a sum, as those of a ledger
 
     @property
     def theme(self) -> Theme:

@@ -1,13 +1,13 @@
-"""Chart refusals: the field, the value sent, the columns that fit, and a working spec or line of code."""
+"""Chart refusals: the field, the value sent, what fits, and a working spec or line of code."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import MISSING, fields
 from typing import Literal
 
 import polars as pl
 from msgspec import Struct
 
-from engine.model.errors import ChartInvalid, closest, first_of, quoted
+from engine.model.errors import ChartInvalid, first_of
 from engine.model.requests import ChartSpec
 
 FIELD = "chart_spec."
@@ -26,6 +26,12 @@ class ChartRequirements(Struct, frozen=True, kw_only=True):
     options: tuple[str, ...] = ()  # spec fields that the kind uses
     most_x: int
     most_series: int
+
+
+class TableInvalid(ChartInvalid):
+    """The table of a chart is invalid; the example is code that leaves `mended`, if that is known, in `result`."""
+
+    mended: pl.DataFrame | None = None
 
 
 def figures_in(frame: pl.DataFrame) -> list[str]:
@@ -55,41 +61,15 @@ def changed(spec: ChartSpec, field: str, value: object) -> dict[str, object]:
     return {name: part for name, part in sent.items() if part != plain[name]}
 
 
-def bad_column(
-    spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements, field: str, got: str, fits: Sequence[str]
-) -> ChartInvalid:
-    """Return the refusal of a column that is absent or of the wrong type."""
-    if got in frame.columns:
-        fitting = "figures" if field == "y" or (field == "x" and takes.numeric_x) else "names or periods"
-        said = f"Column {quoted([got])} holds {words_of(frame.schema[got])}; {field} takes {fitting}."
-    else:
-        said = f"result has no column {quoted([got])}."
-    close = closest(got, [name for name in fits if name != got])
-    return ChartInvalid(
-        said, field=FIELD + field, got=got, valid=fits, did_you_mean=close, example=example(spec, frame, takes)
-    )
+def bad_data(said: str, instead: str, got: object = None, mended: pl.DataFrame | None = None) -> TableInvalid:
+    """Return the refusal of the table's data; `instead` is code that leaves `mended` in `result`."""
+    refusal = TableInvalid(said, field=CODE, got=got, example=instead)
+    refusal.mended = mended
+    return refusal
 
 
-def which_column(
-    spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements, field: str, fits: Sequence[str]
-) -> ChartInvalid:
-    """Return the refusal of a spec that omits a column with several candidates."""
-    kind = "figures" if field == "y" or (field == "x" and takes.numeric_x) else "text or dates"
-    if not fits:
-        said = f"A {spec.chart_type} chart needs {field}, and result has no column of {kind} for it."
-        return ChartInvalid(said, field=CODE, got=frame.columns, example=EXAMPLES[kind])
-    said = f"A {spec.chart_type} chart needs {field}, a column of {kind}: result has {quoted(fits)}, say which."
-    return ChartInvalid(said, field=FIELD + field, valid=fits, example=example(spec, frame, takes))
-
-
-EXAMPLES = {
-    "figures": "result = df.select('alias', 'period', 'value')",
-    "text or dates": "result = df.select('period', 'alias', 'value')",
-}
-
-
-def bad_data(said: str, instead: str, got: object = None) -> ChartInvalid:
-    """Return the refusal of the table's data; `instead` is code that fixes it."""
+def no_data(said: str, instead: str, got: object = None) -> ChartInvalid:
+    """Return the refusal of a table without figures; `instead` is a script to begin with."""
     return ChartInvalid(said, field=CODE, got=got, example=instead)
 
 
@@ -103,17 +83,3 @@ def words_of(dtype: pl.DataType) -> str:
     if dtype.is_numeric():
         return "numbers"
     return WORDS.get(str(dtype.base_type()), "lists" if dtype.is_nested() else "other values")
-
-
-def example(spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements) -> dict[str, str]:
-    """Return a valid spec of the same chart kind over the available columns."""
-    figures = figures_in(frame)
-    names = [name for name in names_in(frame) if name not in figures]
-    parts = {"x": names[:1], "y": figures[:1]}
-    if takes.numeric_x:
-        parts = {"x": figures[:1], "y": figures[1:2]}
-    elif takes.series == "must":
-        across = [name for name in names_in(frame) if name in figures][:1] or names[1:2]
-        parts = {"series": names[:1], "x": across, "y": [name for name in figures if name not in across][:1]}
-    chosen = {field: columns[0] for field, columns in parts.items() if columns}
-    return {"chart_type": spec.chart_type, "title": spec.title[:80], **chosen}

@@ -13,7 +13,7 @@ from engine.model.requests import ChartSpec
 from engine.present.charts.charts import Chart, chart
 from engine.present.charts.periods import grain_of
 from engine.present.charts.picture import HUNDREDFOLD, PLAIN, asked_unit
-from engine.present.charts.refusals import bad_data
+from engine.present.charts.refusals import no_data
 from engine.present.charts.waterfalls import signs_of
 from engine.report.data import Comparison
 from engine.report.explanation import Explanation
@@ -31,6 +31,12 @@ class AsItIs(Struct, frozen=True):
     frame: pl.DataFrame
     unit: str | None = None
     notes: tuple[Note, ...] = ()  # on figures that are left out
+    kept: tuple[str, ...] = ()  # conditions that a script would keep the rows by
+
+    @property
+    def code(self) -> str:
+        """The script that leaves the same rows."""
+        return f"result = df.filter({', '.join(self.kept)})" if self.kept else "result = df"
 
 
 def drawn_as_it_is(spec: ChartSpec, given: Kept) -> AsItIs:
@@ -47,13 +53,15 @@ def explanation_as_it_is(spec: ChartSpec, given: Explanation) -> AsItIs:
     """Return how to draw the first list of an explanation. Raises ChartInvalid if it has no rows."""
     first = given.frame.filter(pl.col("by") == pl.col("by").first())
     if not (first["kind"] == "change").any():
-        raise bad_data("The explanation has no rows to draw.", "result = df", first.height)
+        raise no_data("The explanation has no rows to draw.", "result = df", first.height)
     spec = replace(spec, x=spec.x or "label", y=spec.y or "value")
+    by = f"pl.col('by') == {first['by'][0]!r}"
     if spec.chart_type != "waterfall":
-        return AsItIs(spec, first.filter(pl.col("kind") == "change"), given.unit)
+        changes = first.filter(pl.col("kind") == "change")
+        return AsItIs(spec, changes, given.unit, kept=(by, "pl.col('kind') == 'change'"))
     if given.line.favourable is Favourable.DOWN and spec.favourable is None:
         spec = replace(spec, favourable="down")
-    return AsItIs(replace(spec, kind=spec.kind or "kind"), first, given.unit)
+    return AsItIs(replace(spec, kind=spec.kind or "kind"), first, given.unit, kept=(by,))
 
 
 def report_as_it_is(spec: ChartSpec, given: Report) -> AsItIs:
@@ -61,11 +69,15 @@ def report_as_it_is(spec: ChartSpec, given: Report) -> AsItIs:
     frame = given.frame
     if given.breakdown:
         frame = frame.filter(pl.all_horizontal(pl.col(given.breakdown).is_not_null()))
+    members = tuple(f"pl.col({name!r}).is_not_null()" for name in given.breakdown)
     if spec.chart_type == "scatter":
-        return AsItIs(spec, frame)
+        return AsItIs(spec, frame, kept=members)
     kept = of_one_unit(spec, given, frame)
     unit = next(iter(kept["unit"]), None)
-    return AsItIs(*named_columns(spec, given, kept), unit, left_out(frame, kept, unit))
+    notes = left_out(frame, kept, unit)
+    aliases = kept["alias"].unique(maintain_order=True).to_list()
+    only = (f"pl.col('unit') == {unit!r}", f"pl.col('alias').is_in({aliases!r})") if notes else ()
+    return AsItIs(*named_columns(spec, given, kept), unit, notes, (*members, *only))
 
 
 def of_one_unit(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> pl.DataFrame:
@@ -114,7 +126,7 @@ def named_columns(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> tuple[
 
 def with_signs(spec: ChartSpec, frame: pl.DataFrame) -> tuple[ChartSpec, pl.DataFrame]:
     """Return a waterfall whose costs are negative changes and whose subtotals are totals, if the figures add up so."""
-    is_open = spec.kind is None and spec.y == "value" and len(frame["alias"].unique()) == 1
+    is_open = spec.kind is None and spec.x in frame.columns and spec.y == "value" and len(frame["alias"].unique()) == 1
     signs = signs_of(frame["value"].to_list()) if is_open and not frame["value"].null_count() else None
     if signs is None:
         return spec, frame

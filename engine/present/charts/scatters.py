@@ -114,7 +114,7 @@ def dots_of(sheet: ChartInput) -> list[Dot]:
     if len(xs) > sheet.takes.most_x:
         raise bad_data(
             f"{len(xs):,} points, {sheet.takes.most_x} are the most of a scatter: aggregate, or keep the largest.",
-            f"result = df.top_k({sheet.takes.most_x}, by={columns.y[0]!r})",
+            f"result = result.top_k({sheet.takes.most_x}, by={columns.y[0]!r})",
             got=len(xs),
         )
     names = [""] * len(xs) if columns.series is None else names_of(frame, columns.series, "series")
@@ -130,7 +130,7 @@ def dots_of(sheet: ChartInput) -> list[Dot]:
     if not dots or len(dots) < len(xs):
         raise bad_data(
             f"{len(xs) - len(dots)} of {len(xs)} rows have no {columns.x} or no {columns.y[0]}: leave them out.",
-            f"result = df.drop_nulls([{columns.x!r}, {columns.y[0]!r}])",
+            f"result = result.drop_nulls([{columns.x!r}, {columns.y[0]!r}])",
         )
     return dots
 

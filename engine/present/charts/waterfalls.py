@@ -1,6 +1,7 @@
 """Waterfalls: changes that lead from a start to an end. They must add up."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Final, Literal
 
@@ -12,7 +13,7 @@ from engine.present.charts.axes import again, exact_format, figure_axis, name_ax
 from engine.present.charts.bars import BAND, NARROWEST, WIDEST_STEP
 from engine.present.charts.grid import KNOWN, Grid, change_words, exact, grid_for, in_words, number
 from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, title_words, told_apart
-from engine.present.charts.refusals import bad_data, some
+from engine.present.charts.refusals import bad_data, bad_spec, some
 
 TOTALS: Final = ("total", "subtotal", "start", "end")
 CHANGES: Final = ("change", "delta", "part", "increase", "decrease")
@@ -105,8 +106,9 @@ def steps_of(sheet: ChartInput, grid: Grid) -> list[Step]:
     if missing:
         raise bad_data(
             f"A waterfall needs a figure for each step; missing: {some(missing)}.",
-            f"result = df.drop_nulls({sheet.columns.y[0]!r})",
-            got=len(missing),
+            f"result = result.drop_nulls({sheet.columns.y[0]!r})",
+            len(missing),
+            sheet.frame.drop_nulls(sheet.columns.y[0]),
         )
     totals = totals_of(sheet, grid)
     level, steps = Exact(0), []
@@ -118,7 +120,7 @@ def steps_of(sheet: ChartInput, grid: Grid) -> list[Step]:
             level += value
             continue
         if at and largest * NOISE < abs(value - level):
-            raise off(sheet, name, level, value)
+            raise off(sheet, grid, at, level)
         level = value
         steps.append(Step(name, 0.0, number(value), is_total=True))
     return steps
@@ -127,11 +129,7 @@ def steps_of(sheet: ChartInput, grid: Grid) -> list[Step]:
 def totals_of(sheet: ChartInput, grid: Grid) -> list[bool]:
     """Tell for each step whether it is a total: from the kind column, else the first and the last."""
     if len(grid.xs) < 3:
-        raise bad_data(
-            f"A waterfall needs a start, changes and an end; result has {len(grid.xs)} rows.",
-            "result = {'step': ['Budget', 'Price', 'Volume', 'Actual'], 'value': [10.0, 3.0, -1.0, 12.0]}",
-            got=len(grid.xs),
-        )
+        raise bars_instead(sheet, f"A waterfall needs a start, changes and an end; result has {len(grid.xs)} rows.")
     if sheet.columns.kind is None:
         return [at in (0, len(grid.xs) - 1) for at in range(len(grid.xs))]
     kinds = [str(kind).strip().casefold() for kind in sheet.frame[sheet.columns.kind].to_list()]
@@ -140,26 +138,51 @@ def totals_of(sheet: ChartInput, grid: Grid) -> list[bool]:
         raise bad_data(
             f"Column '{sheet.columns.kind}', the kind of each step, says {some(dict.fromkeys(unknown))}: it is "
             "total or change.",
-            "ends = pl.col('at').is_in([0, df.height - 1])\n"
+            "ends = pl.col('at').is_in([0, result.height - 1])\n"
             "kinds = pl.when(ends).then(pl.lit('total')).otherwise(pl.lit('change'))\n"
-            f"result = df.with_row_index('at').with_columns(kinds.alias({sheet.columns.kind!r}))",
+            f"result = result.with_row_index('at').with_columns(kinds.alias({sheet.columns.kind!r}))",
             got=unknown[0],
         )
     return [kind in TOTALS for kind in kinds]
 
 
-def off(sheet: ChartInput, name: str, level: Exact, value: Exact) -> ChartInvalid:
-    """Return the refusal of a total that differs from the sum before it."""
-    x, y = sheet.columns.x, sheet.columns.y[0]
-    by = value - level
-    return bad_data(
-        f"The steps do not add up: '{name}' is {value.digits()}, what stands before it comes to {level.digits()}, "
-        f"{by.digits()} are missing. Do not round in the script; give costs that rise as negative changes; show "
-        "what is not explained as a step of its own; or say in a column kind which steps are totals.",
-        f"rest = pl.DataFrame({{{x!r}: ['Not explained'], {y!r}: [{by.digits()}]}})\n"
-        f"steps = df.select({x!r}, {y!r})\nresult = pl.concat([steps.head(-1), rest, steps.tail(1)])",
-        got=value.digits(),
+def off(sheet: ChartInput, grid: Grid, at: int, level: Exact) -> ChartInvalid:
+    """Return the refusal of a total that differs from the sum before it.
+
+    Its example gives costs their sign if the figures add up so, else shows a rest that is smaller than both ends as a
+    step, else draws bars.
+    """
+    x, y, figures = sheet.columns.x, sheet.columns.y[0], [figure or 0.0 for figure in grid.series[0].values]
+    value = exact(figures[at])
+    rest = value - level
+    said = (
+        f"The steps do not add up: '{grid.xs[at]}' is {value.digits()}, what stands before it comes to "
+        f"{level.digits()}, {rest.digits()} are missing. Do not round in the script; give costs that rise as negative "
+        "changes; leave subtotals out, or say in a column kind which steps are totals."
     )
+    signs = signs_of(figures) if sheet.columns.kind is None else None
+    if signs is not None:
+        steps = [place for place, sign in enumerate(signs) if sign or place in (0, len(signs) - 1)]
+        by = [float(signs[place] or 1) for place in steps]
+        code = f"result = result[{steps}].with_columns(pl.col({y!r}) * pl.Series({by}))"
+        return bad_data(said, code, got=value.digits())
+    if min(abs(exact(figures[0])), abs(value)) < abs(rest):
+        return bars_instead(sheet, said)
+    name = "Not explained" if "Not explained" not in grid.xs else f"Not explained in {grid.xs[at]}"
+    kind = sheet.columns.kind
+    row = {x: [name], y: [number(rest)], **({kind: ["change"]} if kind else {})}
+    code = (
+        f"steps = result.select(pl.col({x!r}).cast(pl.String), {', '.join(map(repr, [*row][1:]))})\n"
+        f"rest = pl.DataFrame({row!r})\n"
+        f"result = pl.concat([steps.head({at}), rest, steps.slice({at})], how='vertical_relaxed')"
+    )
+    return bad_data(said, code, got=value.digits())
+
+
+def bars_instead(sheet: ChartInput, said: str) -> ChartInvalid:
+    """Return the refusal of a table that makes no waterfall; the example draws it as bars."""
+    spec = replace(sheet.spec, x=sheet.columns.x, y=sheet.columns.y[0], kind=None, styles={}, favourable=None)
+    return bad_spec(spec, "chart_type", f"{said} Draw bars instead.", "bar")
 
 
 def signs_of(figures: Sequence[float]) -> list[int] | None:

@@ -93,6 +93,12 @@ REFUSED = [
         "draws one column y",
         ["value", "more"],
     ),
+    (
+        of("waterfall", {"step": ["a", "b"], "value": [1, 2]}),
+        "chart_type",
+        "a start, changes and an end; result has 2 rows",
+        None,
+    ),
     (of("line", stack=True), "stack", "A line chart takes no stack: leave it out", ["styles"]),
     (of("bar", kind="quarter"), "kind", "A bar chart takes no kind", ["styles", "favourable", "stack", "sort"]),
     (of("line", title=" "), "title", "The title has 1 characters: 1 to 160 are shown", None),
@@ -147,7 +153,6 @@ MENDED = [
         of("waterfall", {**STEPS, "value": [1000.1, 200.2, -50.1, None, 1150.2]}),
         "a figure for each step; missing: 'Cost'",
     ),
-    (of("waterfall", {"step": ["a", "b"], "value": [1, 2]}), "a start, changes and an end; result has 2 rows"),
     (of("waterfall", {**STEPS, "k": ["x"] * 5}, kind="k"), "says 'x': it is total or change"),
     (
         of("scatter", {**CASES["scatter"].table, "margin": [0.1, None, 0.2, 0.3]}),
@@ -240,3 +245,25 @@ def test_a_misspelt_column_is_guessed() -> None:
 def test_no_column_of_figures_is_told_as_such() -> None:
     refusal = refused(of("line", {"period": MONTHS, "value": [str(at) for at in range(6)]}, y=None, series=None))
     assert refusal.error == "A line chart needs y, and result has no column of figures for it."
+
+
+@pytest.mark.parametrize("length", [10, 3000])
+def test_an_example_goes_on_with_the_script_that_made_the_table(length: int) -> None:
+    code = f"result = df  # {'x' * length}"
+    with pytest.raises(ChartInvalid) as caught:
+        chart(
+            ChartSpec(chart_type="line", title="A"), pl.DataFrame({"period": [None, "2026-01"], "v": [1, 2]}), code=code
+        )
+    line = "result = result.filter(pl.col('period').is_not_null())"
+    assert caught.value.example == (f"{code}\n{line}" if length < 3000 else f"# add to the script\n{line}")
+
+
+def test_a_rest_of_a_waterfall_is_a_step_before_the_total_that_it_explains() -> None:
+    table = {
+        "s": ["A", "x", "B", "y", "C"],
+        "v": [10, 2, 13, 1, 14],
+        "k": ["total", "change", "total", "change", "total"],
+    }
+    refusal = refused(ChartCase({"chart_type": "waterfall", "x": "s", "y": "v", "kind": "k"}, table))
+    assert "steps.head(2), rest, steps.slice(2)" in str(refusal.example)
+    assert "'v': [1.0]" in str(refusal.example)
