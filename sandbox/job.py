@@ -43,10 +43,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class OutputColumn:
-    """A column of a result; dates and times are ISO text in the rows."""
+    """A column of a result; dates and times are ISO text in the rows, NaN and infinities None."""
 
     name: str
     kind: ColumnKind
+    not_finite: int = 0  # cells that were NaN or infinite
 
 
 @dataclass(frozen=True, slots=True)

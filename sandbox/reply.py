@@ -36,7 +36,8 @@ def encode(outcome: JobResult) -> bytes:
     if outcome.failure is not None:
         content |= {"kind": outcome.failure.kind, "message": outcome.failure.message}
     else:
-        content |= {"columns": [[column.name, column.kind] for column in outcome.columns], "rows": outcome.rows}
+        columns = [[column.name, column.kind, column.not_finite] for column in outcome.columns]
+        content |= {"columns": columns, "rows": outcome.rows}
     return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
@@ -91,16 +92,18 @@ def read_list(value: object, most: int) -> list[object]:
     return value
 
 
-def read_columns(pairs: object) -> tuple[OutputColumn, ...]:
-    """Return the columns, each with a unique name and a known kind."""
+def read_columns(lists: object) -> tuple[OutputColumn, ...]:
+    """Return the columns, each with a unique name, a known kind and a count of cells."""
     columns = []
-    for pair in read_list(pairs, MOST_COLUMNS):
-        name, kind = both if len(both := read_list(pair, 2)) == 2 else (None, None)
+    for listed in read_list(lists, MOST_COLUMNS):
+        name, kind, count = parts if len(parts := read_list(listed, 3)) == 3 else (None, None, None)
         if type(kind) is not str or kind not in KINDS:
             raise ForgedReply("no kind of column")
+        if type(count) is not int or not 0 <= count <= MOST_ROWS:
+            raise ForgedReply("no count of cells")
         if fault := name_fault(named := read_text(name, MOST_CHARACTERS)):
             raise ForgedReply(fault)
-        columns.append(OutputColumn(named, cast("ColumnKind", kind)))
+        columns.append(OutputColumn(named, cast("ColumnKind", kind), count))
     if len({column.name for column in columns}) != len(columns):
         raise ForgedReply("a column twice")
     return tuple(columns)

@@ -46,7 +46,8 @@ def read_table(result: object) -> JobResult:
     columns, listed = [], []
     for name, cells in values.items():
         kind, plain = column_of(name, cells, hints.get(name, "text"))
-        columns.append(OutputColumn(name, kind))
+        lost = sum(value is not None and cell is None for value, cell in zip(cells, plain, strict=True))
+        columns.append(OutputColumn(name, kind, lost))
         listed.append(plain)
     if sum(len(cell) if isinstance(cell, tuple) else 1 for cells in listed for cell in cells) > MOST_CELLS:
         raise TableTooLarge(f"result has more than {MOST_CELLS:,} values: aggregate, or take fewer columns")

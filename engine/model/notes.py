@@ -160,6 +160,11 @@ NOTES: dict[str, Wording] = {
         "A script worked these figures out in floating point, so the last digits may differ from exact figures. Quote "
         "exact ones from the results it was given.",
     ),
+    "not_finite": Wording(
+        Severity.CAUTION,
+        "Figures of the script that are NaN or infinite, as after a division by 0, are blank: {count} in {columns}.",
+        ("columns", "count"),
+    ),
     "other_units": Wording(
         Severity.CAUTION,
         "A chart shows figures of one unit, here {unit}. Left out: {left}. Draw them by chart_spec.unit: {others}.",

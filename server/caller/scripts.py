@@ -48,10 +48,11 @@ class ScriptRunner(Struct, frozen=True):
 
 
 class ScriptResult(Struct, frozen=True):
-    """The table that a script returned, and what it printed."""
+    """The table that a script returned, what it printed, and how many figures of a column were NaN or infinite."""
 
     frame: pl.DataFrame
     printed: str
+    not_finite: Mapping[str, int] = {}
 
 
 class CallerScripts(Struct, frozen=True):
@@ -81,7 +82,8 @@ class CallerScripts(Struct, frozen=True):
             if outcome.failure.kind == "forbidden":
                 log_forbidden_script(self.subject, tool, outcome.failure.message)
             raise refusal(outcome, frames)
-        return ScriptResult(frame_of(outcome), outcome.printed)
+        lost = {column.name: column.not_finite for column in outcome.columns if column.not_finite}
+        return ScriptResult(frame_of(outcome), outcome.printed, lost)
 
     def draw(self, vega_lite: Mapping[str, Any], form: Literal["svg", "png"]) -> bytes:
         """Return the picture of a chart; raises RenderError if it cannot be drawn."""

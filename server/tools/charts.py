@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from engine.instance.schema.common import OneOf
-from engine.model.errors import BadArguments, QuotaExceeded, Unavailable
-from engine.model.notes import Note
+from engine.model.errors import BadArguments, QuotaExceeded, Unavailable, first_of
+from engine.model.notes import MOST_NAMED, Note
 from engine.model.requests import ChartRequest, ChartSpec
 from engine.present.answers.budget import DataRef
 from engine.present.answers.charts import ChartPictures, chart_answer, computed_answer, details, spec_json
@@ -55,7 +55,8 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
     if spec is None:
         return computed(caller, code, left, given)
     if code:
-        output, made_by = ScriptOutput(spec.title, code, spec_json(spec), left.frame), framed(code)
+        output = ScriptOutput(spec.title, code, spec_json(spec), left.frame, notes=blank(left))
+        made_by = framed(code)
     else:
         refuse_several(asked.data_refs)
         whole = drawn_as_it_is(spec, given[0])
@@ -76,13 +77,19 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
 
 def computed(caller: Caller, code: str, left: ScriptResult, given: list[Kept]) -> Answer:
     """Return the rows that a script left, kept as they are."""
-    transform = transformed(ScriptOutput(COMPUTED, code, {}, left.frame), given)
+    transform = transformed(ScriptOutput(COMPUTED, code, {}, left.frame, notes=blank(left)), given)
 
     def answered(data_ref: DataRef) -> Answer:
         result = computed_answer(transform, data_ref, left.printed, caller.answer_tokens, caller.stop)
         return Answer(result, details=details(transform))
 
     return caller.datasets.keep(transform, answered)
+
+
+def blank(left: ScriptResult) -> tuple[Note, ...]:
+    """Return the note on figures of a script that are blank as they were NaN or infinite."""
+    names, count = first_of(list(left.not_finite), MOST_NAMED), sum(left.not_finite.values())
+    return (Note.of("not_finite", columns=names, count=f"{count:,}"),) if count else ()
 
 
 def hold(references: tuple[str, ...]) -> None:

@@ -132,8 +132,8 @@ def as_bars(spec: ChartSpec, frame: pl.DataFrame) -> dict[str, object]:
 
 def framed(code: str) -> str:
     """Return a script that leaves the table of a caller's script as a frame in `result`."""
-    frame = "result.lazy().collect()" if "lazy" in code.casefold() else "pl.DataFrame(result, strict=False)"
-    return f"{code.rstrip()}\nresult = {frame}"
+    frame = "pl.DataFrame(result, strict=False, infer_schema_length=None)"
+    return f"{code.rstrip()}\nresult = {'result.lazy().collect()' if 'lazy' in code.casefold() else frame}"
 
 
 def continued(code: str, lines: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from tests.unit.sandbox.trap import CANARY, FOLDER
 TOOL = "eval_chart_transform"
 BAR = {"chart_type": "bar", "title": "A chart", "x": "period", "y": "value", "series": "alias"}
 PLAIN = {"chart_type": "bar", "title": "A chart", "x": "label", "y": "value"}
+MONEY = "result = df.filter(pl.col('unit') == 'USD')"
 MEMBERS = "result = df.filter(pl.col('period').is_not_null())"
 REPORT = {"statement": "pnl", "scenarios": [ACTUAL], "period_start": "2021-01"}
 OF_THE_SERVICE = "SBX-SERVICE-ENVIRONMENT-77"
@@ -132,7 +133,7 @@ def test_attacks_reach_nothing_of_the_service_and_the_next_chart_is_drawn(small_
             books.call(TOOL, data_refs=[report], transform_code=case["code"], chart_spec=PLAIN)
             told = b"".join(books.responses).decode()
             assert not any(secret in told for secret in (CANARY, OF_THE_SERVICE, KEY)), case["id"]
-        assert drawn(books, report, "result = df", **PLAIN)["rows"]
+        assert drawn(books, report, MONEY, **PLAIN)["rows"]
         assert server.process.poll() is None
     assert canary.read_text(encoding="ascii") == CANARY
     assert not list(canary.parent.glob("pwned_*"))
@@ -158,16 +159,14 @@ def test_without_a_jail_the_tool_is_hidden_and_its_calls_are_rejected(small_inst
 def test_while_the_cache_store_hangs_a_chart_is_unavailable_and_soon(own: tuple[Path, Path]) -> None:
     with serving(*own) as server, connected(server.url, "auto") as books:
         report = books.ask("run_statement", **REPORT)["data_ref"]
-        asked = {"data_refs": [report], "transform_code": "result = df", "chart_spec": PLAIN}
+        asked = {"data_refs": [report], "transform_code": MONEY, "chart_spec": PLAIN}
         store = store_of(server, "valkey-server")
         assert store is not None
         with paused(store):
             error = refused(books, **asked)
             assert (error["error_type"], error["retryable"]) == ("unavailable", True)
             assert "or run the report again" in error["error"]
-        wait_for(
-            lambda: not books.call(TOOL, data_refs=[report], transform_code="result = df", chart_spec=PLAIN).is_error
-        )
+        wait_for(lambda: not books.call(TOOL, data_refs=[report], transform_code=MONEY, chart_spec=PLAIN).is_error)
 
 
 @pytest.fixture(scope="module")

@@ -76,6 +76,22 @@ def test_a_bridge_that_cannot_be_drawn_is_a_note_beside_the_figures(
     assert words in note["message"]
 
 
+def test_figures_that_are_not_finite_are_blank_with_one_note(demo: McpBooks, reference: str) -> None:
+    value = "pl.col('value')"
+    code = (
+        f"p = {PERIODS}.filter(pl.col('alias') == 'Actuals')\n"
+        f"result = p.select('period', inverse={value} / 0, none=({value} - {value}) / 0, half={value} / 2)"
+    )
+    months = len({row["key"] for row in demo.ask("run_metric", **BY_MONTH)["rows"]}) - 1
+    for spec in ({}, {"chart_spec": {"chart_type": "line", "title": "Half", "x": "period", "y": ["half", "inverse"]}}):
+        result = demo.call(TOOL, data_refs=[reference], transform_code=code, **spec).result
+        assert all(row[2 if spec else 1] is None and row[1 if spec else 3] is not None for row in result["rows"])
+        (note,) = [note for note in result["notes"] if note["code"] == "not_finite"]
+        assert (note["columns"], note["count"], note["severity"]) == ("inverse, none", str(2 * months), "caution")
+    fine = demo.call(TOOL, data_refs=[reference], transform_code="result = df.select('value')").result
+    assert [note["code"] for note in fine["notes"]] == ["script_figures"]
+
+
 def test_a_script_alone_returns_its_rows(demo: McpBooks, reference: str) -> None:
     code = (
         f"result = {PERIODS}.filter(pl.col('alias') == 'Actuals').select('period', 'value', half=pl.col('value') / 2)"

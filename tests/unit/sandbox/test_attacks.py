@@ -51,7 +51,7 @@ NO = (  # the kernel's
 PEAK = "result = [{'v': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10}]"  # megabytes
 TEXT = 128  # megabytes of programs, which are shared with the fork server
 FORGERIES = {
-    "forged_table": 'os.write(pipe, b\'{"printed":"","columns":[["a","number"]],"rows":[[1e999]]}\')',
+    "forged_table": 'os.write(pipe, b\'{"printed":"","columns":[["a","number",0]],"rows":[[1e999]]}\')',
     "forged_noise": "os.write(pipe, bytes(range(256)))",
     "forged_flood": "[os.write(pipe, b'x' * 65536) for _ in range(1000)]",
     "forged_depth": "os.write(pipe, b'[' * 60000)",

@@ -9,6 +9,7 @@ import pytest
 from engine.model.errors import ChartInvalid
 from engine.model.requests import ChartSpec
 from engine.present.charts.charts import CHARTS, chart
+from engine.present.charts.repairs import framed
 from sandbox.job import Job
 from sandbox.pool import Pool
 from tests.support.charting import CASES, MONTHS, ChartCase
@@ -267,3 +268,23 @@ def test_a_rest_of_a_waterfall_is_a_step_before_the_total_that_it_explains() -> 
     refusal = refused(ChartCase({"chart_type": "waterfall", "x": "s", "y": "v", "kind": "k"}, table))
     assert "steps.head(2), rest, steps.slice(2)" in str(refusal.example)
     assert "'v': [1.0]" in str(refusal.example)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "result = df",
+        "result = df.lazy()",
+        "result = [{'period': None, 'v': 1}] * 150 + [{'period': '2026-01', 'v': 2.5, 'more': 'x'}]",
+        "result = {'period': [None, '2026-01'], 'v': [1, 2.5]}  # so far",
+        "if df.height:\n    result = df\n",
+    ],
+)
+def test_an_example_takes_whatever_table_a_script_leaves(code: str, pool: Pool) -> None:
+    frame = pl.DataFrame({"period": [None, "2026-01"], "v": [1.0, 2.5]})
+    with pytest.raises(ChartInvalid) as caught:
+        chart(ChartSpec(chart_type="line", title="A"), frame, code=framed(code))
+    outcome = pool.run(Job(code=str(caught.value.example), frames=(frame.write_ipc_stream(None).getvalue(),)))
+    assert outcome.failure is None
+    left = pl.DataFrame(outcome.rows, [column.name for column in outcome.columns], orient="row")
+    assert left.select("period", "v").rows() == [("2026-01", 2.5)]
