@@ -11,11 +11,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.model.calendar.periods import Grain
-from server.ingest.days import MONTH_NAMES, month_number, typed_days
+from server.ingest.days import MONTH_NAMES, typed_days
 from server.ingest.findings import Ambiguity, Finding, Findings, SampleTable
 from server.ingest.notation import Notation, NumberColumn, detect_factor, detect_numbers, number_column, sign_of
 from server.ingest.sampling import SourceTable
 from server.setup.answers import Answers, FileAnswers
+from server.setup.months import month_of
 from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table, scenario_kind, slug, title
 from server.setup.trees import match_members, member_table
 
@@ -99,6 +100,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     if time is None:
         answers.open.append(f"{found.name} has no column of days, months or years, and its name and titles have none")
         time = FactsTime(Grain.DATE, date.min, date.min, {})
+    answers.open += unproven_sums(found)
     scenario, scenarios, aliases = scenarios_of(found, said, members)
     return FactsTable(
         found=found,
@@ -161,6 +163,18 @@ def across_findings(found: TableProfile) -> Findings:
         where, text, said = hits[0]
         columns.append(Finding("unpivot.year", said, f"{where}: '{text}'"))
     return Findings(tuple(columns)).and_(across.findings)
+
+
+def unproven_sums(found: TableProfile) -> Iterator[str]:
+    """Yield what is open of each column of amounts beside months across that is no sum of them."""
+    for column, sum_of in found.sums.items():
+        if sum_of is None and found.roles[column][0] is ColumnRole.UNUSED:
+            months = found.across.names if found.across else ()
+            yield (
+                f"{found.name}: {column} stands beside the months {months[0]} to {months[-1]} and is no sum of them; "
+                f"say files: {{{found.name}: {{columns: {{{column}: unused}}}}}} with --answers FILE if it is none of "
+                "the amounts, or bring it in a file of its own"
+            )
 
 
 def amount_findings(found: TableProfile) -> Findings:
@@ -241,11 +255,6 @@ def time_of_name(found: TableProfile) -> FactsTime | None:
     return None
 
 
-def month_of(name: str) -> int | None:
-    """Return the number of a month by its name in any language; None if it is none."""
-    return next((number for language in MONTH_NAMES if (number := month_number(name.strip(), language))), None)
-
-
 def month_in(text: str) -> int | None:
     """Return the number of a month whose name, written out, stands in a text."""
     words = {word.lower() for word in re.findall(r"[^\W\d_]+", text)}
@@ -298,7 +307,8 @@ def scenarios_of(
         names = scenario_names(column, texts, members)
         ids = {text: slug(names.get(text, text)) for text in dict.fromkeys(texts)}
         return None, ids, {scenario: title(names.get(text, text)) for text, scenario in ids.items()}
-    texts = [found.name, *(text for _, text in found.table.titles)]
+    across = found.across.names[:1] if found.across else ()
+    texts = [*across, found.name, *(text for _, text in found.table.titles)]
     kind = next((kind for text in texts if (kind := scenario_kind(text))), "actual")
     return kind, {}, {kind: title(kind)}
 

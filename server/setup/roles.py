@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.model.calendar.periods import Grain
 from server.ingest.days import (
@@ -17,15 +18,17 @@ from server.ingest.days import (
     DayColumn,
     MonthColumns,
     detect_days,
-    detect_month_columns,
 )
 from server.ingest.findings import Findings, SampleTable
 from server.ingest.notation import NumberColumn, number_column, words_of
 from server.ingest.sampling import SourceTable
+from server.setup.figures import amounts_in, are_amounts
+from server.setup.months import month_columns, sums_beside
 
 MOST_MEMBERS: Final = 5_000  # distinct texts up to which a column is a dimension
 FEW: Final = 20  # distinct texts up to which it is one even where nearly every row has another
 CURRENCIES = re.compile(r"^[A-Z]{3}$")
+BESIDE: Final = "a number beside months across"
 
 
 class ColumnRole(Enum):
@@ -84,6 +87,7 @@ RATE_WORDS = re.compile(
     re.IGNORECASE,
 )
 CALENDAR_WORDS = named("calendar|fiscal|quarter|semester|week|day|month|year|quartal|woche|tag|monat|jahr|halbjahr")
+CALENDAR_PART: Final = re.compile(r"^\d{1,8}$")  # numbers of years, quarters, weeks, days
 ID_ENDINGS: Final = frozenset(["key", "id", "code", "no", "nr"])
 SIDES: Final = ({"s", "h"}, {"d", "c"}, {"dr", "cr"}, {"debit", "credit"}, {"soll", "haben"}, {"db", "cr"}, {"d", "k"})
 SCENARIO_KINDS: Final = (  # texts in the names of scenarios, files and sheets
@@ -227,6 +231,17 @@ class TableProfile(Struct, frozen=True, dict=True):
         """Return the first column with a role; None if there is none."""
         return next(iter(self.having(role)), None)
 
+    @cached_property
+    def sums(self) -> Mapping[str, str | None]:
+        """The columns of amounts beside months across: of which months each is the sum; None if of none."""
+        if self.across is None:
+            return {}
+        across = [number for name in self.across.names if (number := self.columns[name].number)]
+        known = {*self.across.names, *self.overrides}
+        rest = (one for name, one in self.columns.items() if name not in known)
+        beside = [one.number for one in rest if one.number is not None and other_role(one)[0] is ColumnRole.AMOUNT]
+        return dict(sums_beside(self.table.sample.frame, across, beside))
+
     @property
     def has_time(self) -> bool:
         """Whether its rows have a day, month or year."""
@@ -246,9 +261,11 @@ class TableProfile(Struct, frozen=True, dict=True):
 def profile_table(table: SourceTable, overrides: Mapping[str, ColumnRole] | None = None) -> TableProfile:
     """Return what the columns of a table are."""
     columns = {column: profile(table.sample, column) for column in table.columns}
-    across = detect_month_columns(table.columns)
-    if across and not any(columns[column].number for column in across.names):
-        across = None
+    across = month_columns(table.columns, [pattern for _, pattern in SCENARIO_KINDS])
+    amounts = {name: amounts_in(table.sample, name) for name in across.names} if across else {}
+    if not any(map(are_amounts, amounts.values())):
+        return TableProfile(table, columns, None, overrides or {})
+    columns |= {name: replace(columns[name], number=number) for name, number in amounts.items()}
     return TableProfile(table, columns, across, overrides or {})
 
 
@@ -269,7 +286,7 @@ def guess_roles(found: TableProfile) -> Iterator[Guess]:
     for name, column in columns.items():
         role = taken.get(name) or other_role(column)
         beside = found.across is not None and role[0] in {ColumnRole.AMOUNT, ColumnRole.DEBIT, ColumnRole.CREDIT}
-        yield name, (ColumnRole.UNUSED, "a number beside months across") if beside else role
+        yield name, (ColumnRole.UNUSED, found.sums.get(name) or BESIDE) if beside else role
 
 
 def time_roles(columns: Mapping[str, ColumnProfile], *, has_months: bool) -> Iterator[Guess]:
@@ -349,7 +366,7 @@ def other_role(column: ColumnProfile) -> tuple[ColumnRole, str]:
     if column.number is not None:
         if RATE_WORDS.search(words):
             return ColumnRole.UNUSED, "its name says that it is a rate, which does not add up"
-        if CALENDAR_WORDS.search(words):
+        if CALENDAR_WORDS.search(words) and all(CALENDAR_PART.match(text) for text, _ in column.number.numbers):
             return ColumnRole.UNUSED, "its name says that it is a part of the calendar"
         return ColumnRole.AMOUNT, f"'{column.number.numbers[0][0]}' is a number"
     if column.is_key or not column.is_dimension or (TEXT_WORDS.search(words) and words.lower() != "name"):

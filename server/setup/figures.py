@@ -1,0 +1,57 @@
+"""Figures of a sample: its amounts as exact integers, read as a load reads them, so that sums can be proven."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+
+from engine.model.extract_formats import BlankRule, NegativeStyle, NumberFormat
+from server.ingest.amounts import read_amounts
+from server.ingest.findings import Findings, SampleTable
+from server.ingest.notation import MOST_NUMBERS, NumberColumn, detect_numbers, is_none_word, notations_of
+
+PLACES: Final = 6  # decimal places in which sums are compared
+
+
+def amounts_in(sample: SampleTable, column: str) -> NumberColumn:
+    """Return a column as one of amounts, whatever its name is and however few of its texts are numbers."""
+    texts = sample.texts(column)
+    pairs = list(zip(texts["text"], texts["row"], strict=True))
+    numbers = tuple(pair for pair in pairs if notations_of(pair[0]))
+    others = tuple(pair for pair in pairs if not notations_of(pair[0]))
+    blanks = sample.blanks(column)
+    return NumberColumn(column, numbers, others, None if blanks.is_empty() else blanks[0], not blanks.is_empty())
+
+
+def are_amounts(column: NumberColumn) -> bool:
+    """Tell whether most texts of a column are numbers, apart from those that mean no figure."""
+    others = sum(not is_none_word(text) for text, _ in column.others)
+    return bool(column.numbers) and len(column.numbers) >= MOST_NUMBERS * (len(column.numbers) + others)
+
+
+def number_format(findings: Findings) -> NumberFormat:
+    """Return how amounts are written by what was found of them; of two readings, the first."""
+    keys = {one.key: one.value for one in findings.decided}
+    for ambiguity in findings.ambiguities:
+        keys |= dict(ambiguity.readings[0].keys) if ambiguity.readings else {}
+    thousands, negative = keys.get("numbers.thousands"), keys.get("numbers.negative")
+    return NumberFormat(
+        decimal=keys.get("numbers.decimal"),
+        thousands="" if thousands == "none" else thousands,
+        negative=NegativeStyle(negative) if negative else None,
+        blank=BlankRule.ZERO,
+        none=tuple(keys.get("numbers.none", ())),
+    )
+
+
+def exact_figures(frame: pl.DataFrame, columns: Sequence[NumberColumn]) -> pl.DataFrame:
+    """Return some columns of a sample as integers in millionths, zero where a row has no figure.
+
+    A text that is no amount is null.
+    """
+    written = number_format(detect_numbers(columns))
+    parsed = [read_amounts(frame[one.name], written, PLACES).values.alias(one.name) for one in columns]
+    nothing = [pl.col(one.name).str.strip_chars().is_in(list(written.none)).fill_null(value=False) for one in columns]
+    return pl.DataFrame(
+        [values.set(frame.select(none).to_series(), 0) for values, none in zip(parsed, nothing, strict=True)]
+    )

@@ -1,0 +1,121 @@
+"""Months across: the columns that are named by months, wherever they stand, and the sums of them that stand beside."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+import polars as pl
+
+from server.ingest import dates
+from server.ingest.days import (
+    MONTH_NAMES,
+    MonthColumns,
+    detect_month_columns,
+    is_dated_month,
+    is_month_name,
+    month_number,
+)
+from server.ingest.findings import Finding, Findings
+from server.ingest.notation import NumberColumn
+from server.setup.figures import exact_figures
+
+FEWEST: Final = 3  # months that make a table of months across
+NUMBERED: Final = re.compile(
+    r"(?P<word>|p|per\.?|periode?|period|m|monat|month)[\s._-]*0?(?P<month>[1-9]|1[0-2])", re.IGNORECASE
+)
+SPOKEN: Final = re.compile(r"(?P<word>[^\W\d_]+)[\s._-]+(?P<month>[^\W\d_]+\.?)")
+SPANS: Final = (3, 6)  # months of a quarter and of a half
+
+
+def month_columns(columns: Sequence[str], kinds: Iterable[re.Pattern[str]]) -> MonthColumns | None:
+    """Return the columns that are named by months; None if fewer than three are, or two name the same month.
+
+    They are named by a month, by a month and its year (`Jan-26`), by a number (`P01`, `Monat 1`, `1` to `12`), or by a
+    month behind the kind of its amounts (`Plan Jan`); `kinds` finds such a kind.
+    """
+    for fits in (is_month_name, is_dated_month):
+        found = detect_month_columns([name for name in columns if fits(name)])
+        if found is not None:
+            return found if found.has_years or differ(map(month_of, found.names)) else None
+    groups: dict[str, dict[str, int]] = {}
+    for name in columns:
+        numbered, spoken = NUMBERED.fullmatch(name.strip()), SPOKEN.fullmatch(name.strip())
+        is_kind = spoken is not None and any(kind.search(spoken["word"]) for kind in kinds)
+        match = numbered or (spoken if is_kind else None)
+        if match and (month := month_of(name)):
+            groups.setdefault(match["word"].lower(), {})[name] = month
+    fitting = [group for word, group in groups.items() if len(group) >= (FEWEST if word else len(dates.MONTHS))]
+    if len(fitting) != 1 or not differ(fitting[0].values()):
+        return None
+    return MonthColumns(tuple(fitting[0]), has_years=False, findings=month_names(fitting[0]))
+
+
+def differ(months: Iterable[int | None]) -> bool:
+    """Tell whether no month occurs twice."""
+    known = list(months)
+    return len(set(known)) == len(known)
+
+
+def month_names(months: Mapping[str, int]) -> Findings:
+    """Return the key that reads the names of columns as months; none if a load reads them without it."""
+    if all(dates.month_number(name) == f"{month:02}" for name, month in months.items()):
+        return Findings()
+    written = {month: name for name, month in months.items()}
+    names = [written.get(month, name.capitalize()) for month, name in enumerate(dates.MONTHS, 1)]
+    return Findings((Finding("dates.months", names, f"columns {', '.join(months)}"),))
+
+
+def month_of(name: str) -> int | None:
+    """Return the number of a month by its name in any language, or by its number; None if it is none."""
+    named = (number for language in MONTH_NAMES if (number := month_number(name.strip(), language)))
+    if (number := next(named, None)) is not None:
+        return number
+    if match := NUMBERED.fullmatch(name.strip()):
+        return int(match["month"])
+    match = SPOKEN.fullmatch(name.strip())
+    return month_of(match["month"]) if match else None
+
+
+def is_numbered(names: Sequence[str]) -> bool:
+    """Tell whether months are named by numbers, which a fiscal year may count from another month than January."""
+    return all(NUMBERED.fullmatch(name.strip()) for name in names)
+
+
+def turns_the_year(names: Sequence[str]) -> bool:
+    """Tell whether months without years run from one year into the next, as from July to June."""
+    months = [month_of(name) or 0 for name in names]
+    steps = [later > earlier for earlier, later in pairwise(months)]
+    return any(steps) and not all(steps)
+
+
+# Sums that stand beside the months.
+
+
+def sums_beside(
+    frame: pl.DataFrame, across: Sequence[NumberColumn], beside: Sequence[NumberColumn]
+) -> Iterator[tuple[str, str | None]]:
+    """Yield the columns of numbers beside months with the months whose sum they are in every row; None if of none."""
+    order = frame.columns
+    months = sorted((one.name for one in across), key=order.index)
+    figures = exact_figures(frame, [*across, *beside])
+    for column in beside:
+        runs = runs_of(months, [name for name in months if order.index(name) < order.index(column.name)])
+        proven = (run for run in runs if len(run) > 1 and is_sum(figures, run, column.name))
+        run = next(proven, None)
+        yield column.name, f"the sum of {run[0]} to {run[-1]} in every row" if run else None
+
+
+def runs_of(months: Sequence[str], before: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the months that a column may sum up: all, those before it, and the last quarter and half before it."""
+    yield months
+    yield before
+    yield from (before[-span:] for span in SPANS if len(before) >= span)
+
+
+def is_sum(figures: pl.DataFrame, months: Sequence[str], column: str) -> bool:
+    """Tell whether a column is the sum of some months in each of its rows, and not zero in all of them."""
+    total = pl.sum_horizontal(pl.col(name).cast(pl.Int128) for name in months)
+    proven = figures.select(((total == pl.col(column)).all() & (pl.col(column) != 0).any()).alias("proven"))
+    complete = not any(figures[name].null_count() for name in (*months, column))
+    return complete and bool(proven["proven"][0])
