@@ -13,7 +13,7 @@ from server.ingest.findings import Ambiguity, Findings, flattened, written_keys
 from server.setup.roles import ColumnRole
 
 OF_BOOKS: Final = ("name", "currency", "fiscal_year", "files")
-OF_FORMATS: Final = ("csv", "numbers", "dates", "unpivot", "header_row")
+OF_FORMATS: Final = ("csv", "numbers", "dates", "unpivot", "header_row", "period")
 OF_FILES: Final = (*OF_FORMATS, "columns", "is", "scenario")
 KINDS: Final = ("facts", "members", "unused")
 MOST_QUESTIONS: Final = 5
@@ -51,6 +51,13 @@ class Answers:
     ask: Ask | None = None
     asked: int = 0
     open: list[str] = field(default_factory=list)
+
+    @property
+    def fiscal_start(self) -> int:
+        """The first month of the fiscal year; 1 if nobody says another."""
+        said = self.books.get("fiscal_year")
+        start = str(said.get("starts", 1)) if isinstance(said, Mapping) else "1"
+        return int(start) if start.isdecimal() else 1
 
     def of(self, name: str) -> FileAnswers:
         """Return what is said of a file, by its name or, of a sheet, by that of its file as well."""

@@ -11,12 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.model.calendar.periods import Grain
-from server.ingest.days import MONTH_NAMES, typed_days
-from server.ingest.findings import Ambiguity, Finding, Findings, SampleTable
+from server.ingest.findings import Finding, Findings, SampleTable
 from server.ingest.notation import Notation, NumberColumn, detect_factor, detect_numbers, number_column, sign_of
 from server.ingest.sampling import SourceTable
 from server.setup.answers import Answers, FileAnswers
-from server.setup.months import month_of
+from server.setup.periods import PERIOD, FactsTime, time_findings, time_of
 from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table, scenario_kind, slug, title
 from server.setup.trees import match_members, member_table
 
@@ -25,8 +24,6 @@ TOTAL_WORDS = re.compile(
     r"somme:?|sous-total:?|totale:?|suma:?|totaal:?",
     re.IGNORECASE,
 )
-YEAR = re.compile(r"(?<!\d)(19|20)\d\d(?!\d)")
-MONTH = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_. ]?(0[1-9]|1[0-2])(?!\d)")
 MOST_PLACES: Final = 12
 DEBITS: Final = ("s", "d", "dr", "debit", "soll", "db")
 GRAIN_COLUMNS: Final = {Grain.DATE: "date", Grain.MONTH: "month", Grain.QUARTER: "quarter", Grain.YEAR: "year"}
@@ -51,6 +48,7 @@ class FactsTable(Struct, frozen=True, kw_only=True):
     last: date
     time_column: str | None  # of the extract; None if keys fill the time
     constants: Mapping[str, str]
+    period: Finding | None  # what said the constants
     measures: Sequence[MeasureColumn]
     scenario: str | None  # of every row; None if a column says it
     scenarios: Mapping[str, str] = {}  # text of the column to scenario id
@@ -92,13 +90,14 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     numbers = detect_numbers(amounts)
     heads = {one.name: table.header_row for one in amounts if one.name not in found.having(ColumnRole.ACROSS)}
     factor = detect_factor(table.titles, heads)
-    findings = table.findings.and_(numbers, factor, time_findings(found), amount_findings(found), found.totals)
-    findings = answers.settled(found.name, findings)
-    time = time_of(found, findings)
-    if time is None and found.first(ColumnRole.TIME) is None:
-        time = time_of_name(found)
+    times = time_findings(found, answers.fiscal_start)
+    findings = table.findings.and_(numbers, factor, times, amount_findings(found), found.totals)
+    known = len(answers.open)
+    settled = answers.settled(found.name, findings)
+    findings = Findings(tuple(one for one in settled.decided if one.key != PERIOD))
+    time = time_of(found, settled)
     if time is None:
-        answers.open.append(f"{found.name} has no column of days, months or years, and its name and titles have none")
+        answers.open += [lack_of_time(found)] if len(answers.open) == known else []
         time = FactsTime(Grain.DATE, date.min, date.min, {})
     answers.open += unproven_sums(found)
     scenario, scenarios, aliases = scenarios_of(found, said, members)
@@ -110,6 +109,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
         last=time.last,
         time_column=found.first(ColumnRole.TIME),
         constants=time.constants,
+        period=next((one for one in settled.decided if one.key == PERIOD), None) if time.constants else None,
         measures=list(measures_of(found, findings)),
         scenario=scenario,
         scenarios=scenarios,
@@ -118,51 +118,24 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     )
 
 
+def lack_of_time(found: TableProfile) -> str:
+    """Return what a table without a time lacks, and how to say it."""
+    column = found.first(ColumnRole.TIME)
+    if column is not None:
+        text = found.columns[column].values[0]
+        says = f"{found.name}: {column} is no column of days, months or years: '{text}' is none"
+        return f"{says}; write days as 2026-01-31 and months as 2026-01 in the file"
+    says = f"{found.name} has no column of days, months or years, and its name and titles have none"
+    ways = f"{{{found.name}: {{columns: {{COLUMN: time}}}}}}, or {{{found.name}: {{period: 2026-01}}}} for all its rows"
+    return f"{says}; with --answers FILE, say files: {ways}"
+
+
 def amount_columns(found: TableProfile) -> list[NumberColumn]:
     """Return the columns of a table that hold amounts."""
     roles = (ColumnRole.AMOUNT, ColumnRole.DEBIT, ColumnRole.CREDIT, ColumnRole.ACROSS)
     chosen = [column for role in roles for column in found.having(role)]
     columns = (found.columns[column].number or number_column(found.table.sample, column) for column in chosen)
     return [column for column in columns if column is not None]
-
-
-def time_findings(found: TableProfile) -> Findings:
-    """Return the keys by which the time of a table is read."""
-    column = found.first(ColumnRole.TIME)
-    if column is not None:
-        day = found.columns[column].day
-        return day.findings if day and column not in found.table.temporal else Findings()
-    if found.across is not None:
-        return across_findings(found)
-    year, month = found.first(ColumnRole.YEAR), found.first(ColumnRole.MONTH)
-    if year and month:
-        evidence = found.roles[year][1]
-        return Findings((Finding("dates.year", year, evidence), Finding("dates.month", month, found.roles[month][1])))
-    return Findings()
-
-
-def across_findings(found: TableProfile) -> Findings:
-    """Return the keys that make rows of months across, with their year."""
-    across = found.across
-    assert across is not None  # noqa: S101 - the caller asked
-    names = list(across.names)
-    columns = [Finding("unpivot.columns", names, f"{len(names)} columns from {names[0]} to {names[-1]} are months")]
-    columns += [Finding("unpivot.into", "month", "months become rows"), Finding("unpivot.value", "amount", "")]
-    if across.has_years:
-        return Findings(tuple(columns)).and_(across.findings)
-    year = found.first(ColumnRole.YEAR)
-    if year is not None:
-        columns.append(Finding("unpivot.year", year, found.roles[year][1]))
-    else:
-        places = [("the name of the file", found.name), *((f"row {row}", text) for row, text in found.table.titles)]
-        hits = [(where, text, match[0]) for where, text in places if (match := YEAR.search(text))]
-        if not hits:
-            evidence = f"the columns {names[0]} to {names[-1]} name no year, and nor does the file"
-            open_ = Ambiguity("unpivot.year", evidence, ())
-            return Findings(tuple(columns), (open_,)).and_(across.findings)
-        where, text, said = hits[0]
-        columns.append(Finding("unpivot.year", said, f"{where}: '{text}'"))
-    return Findings(tuple(columns)).and_(across.findings)
 
 
 def unproven_sums(found: TableProfile) -> Iterator[str]:
@@ -191,78 +164,6 @@ def amount_findings(found: TableProfile) -> Findings:
         keys = {"column": amount, "side": side, "debit": debits, "credit": credits_[0]}
         return Findings((Finding("amount", keys, found.roles[side][1]),))
     return Findings()
-
-
-class FactsTime(Struct, frozen=True):
-    """The grain of the time of a table, its first and last day in the sample, and constants that fill it."""
-
-    grain: Grain
-    first: date
-    last: date
-    constants: Mapping[str, str]
-
-
-def time_of(found: TableProfile, findings: Findings) -> FactsTime | None:
-    """Return the time of a table by its columns; None if it has none."""
-    column = found.first(ColumnRole.TIME)
-    if column is not None and (day := found.columns[column].day):
-        format_ = findings.value("dates.format")
-        if format_ and day.findings.ambiguities:  # one of both readings was chosen
-            read = found.table.sample.frame[column].str.to_date(format_, strict=False)
-            return FactsTime(day.grain, read.min() or day.first, read.max() or day.last, {})  # type: ignore[arg-type]  # days
-        return FactsTime(day.grain, day.first, day.last, {})
-    frame = found.table.sample.frame
-    year, month = found.first(ColumnRole.YEAR), found.first(ColumnRole.MONTH)
-    if found.across is not None:
-        said = findings.value("unpivot.year")
-        years = sorted(frame[year].drop_nulls()) if year else [said] if said else []
-        if found.across.has_years:
-            bounds = across_bounds(found)
-            return FactsTime(Grain.MONTH, *bounds, {})
-        months = [number for name in found.across.names if (number := month_of(name))]
-        if not years:
-            return None
-        return FactsTime(Grain.MONTH, date(int(years[0]), min(months), 1), date(int(years[-1]), max(months), 1), {})
-    if year is None:
-        return None
-    years = sorted(frame[year].drop_nulls())
-    if month is None:
-        return FactsTime(Grain.YEAR, date(int(years[0]), 1, 1), date(int(years[-1]), 12, 31), {})
-    pairs = sorted({(int(one), int(other)) for one, other in frame.select(year, month).drop_nulls().iter_rows()})
-    return FactsTime(Grain.MONTH, date(*pairs[0], 1), date(*pairs[-1], 1), {})
-
-
-def across_bounds(found: TableProfile) -> tuple[date, date]:
-    """Return the first and last month of columns that are named by months with years."""
-    assert found.across is not None  # noqa: S101 - the caller asked
-    read = typed_days("columns", [(name.strip(), None) for name in found.across.names])
-    return (read.first, read.last) if read else (date.min, date.min)
-
-
-def time_of_name(found: TableProfile) -> FactsTime | None:
-    """Return the time of a table by the name of its file or its titles: a month, else a year."""
-    texts = [found.name, *(text for _, text in found.table.titles)]
-    for text in texts:
-        if month := MONTH.search(text):
-            first = date(int(month[1]), int(month[2]), 1)
-            return FactsTime(Grain.MONTH, first, first, {"month": f"{first:%Y-%m}"})
-        if (year := YEAR.search(text)) and (number := month_in(text)):
-            first = date(int(year[0]), number, 1)
-            return FactsTime(Grain.MONTH, first, first, {"month": f"{first:%Y-%m}"})
-    for text in texts:
-        if year := YEAR.search(text):
-            return FactsTime(Grain.YEAR, date(int(year[0]), 1, 1), date(int(year[0]), 12, 31), {"year": year[0]})
-    return None
-
-
-def month_in(text: str) -> int | None:
-    """Return the number of a month whose name, written out, stands in a text."""
-    words = {word.lower() for word in re.findall(r"[^\W\d_]+", text)}
-    for names in MONTH_NAMES.values():
-        for number, (full, *_) in enumerate(names, 1):
-            if full in words and len(full) > 3:
-                return number
-    return None
 
 
 def measures_of(found: TableProfile, findings: Findings) -> Iterator[MeasureColumn]:

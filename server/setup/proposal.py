@@ -294,6 +294,8 @@ def table_guesses(table: FactsTable) -> list[Guess]:
     """Return what was guessed of a table of facts: its keys, its columns, its scenario."""
     found = table.findings
     guesses = [Guess(table=table.name, what=written(finding), evidence=finding.evidence) for finding in found.decided]
+    if table.period is not None:
+        guesses.append(Guess(table=table.name, what=written(table.period), evidence=table.period.evidence))
     for column, (role, evidence) in table.found.roles.items():
         if role is not ColumnRole.ACROSS:
             guesses.append(Guess(table=table.name, what=f"{column}: {role.value}", evidence=evidence))

@@ -1,0 +1,184 @@
+"""Periods: the time of a table of facts, by its columns, else by what its name and its titles say."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Final
+
+from msgspec import Struct
+
+from engine.model.calendar.periods import Grain
+from server.ingest.days import MONTH_NAMES, month_number, typed_days
+from server.ingest.findings import Ambiguity, Finding, Findings, Reading
+from server.setup.months import is_numbered, month_of, turns_the_year
+from server.setup.roles import ColumnRole, TableProfile
+
+PERIOD: Final = "period"  # the key of answers that says the time of every row of a file
+OF_ONE_YEAR: Final = "or take all as months of one calendar year"
+CENTURY = r"(?:19|20)\d\d"
+YEAR = re.compile(rf"(?<!\d){CENTURY}(?!\d)")
+YEARS = re.compile(rf"(?<!\d)({CENTURY})[-/](\d\d)(?!\d)")  # 2025/26
+ISO_MONTH = re.compile(rf"(?<!\d)({CENTURY})[-_. ]?(0[1-9]|1[0-2])(?!\d)")
+DAY = re.compile(rf"(?<!\d)(\d{{1,2}})([./-])(\d{{1,2}})\2({CENTURY})(?!\d)")
+NUMBERED_MONTH = re.compile(rf"(?<![\d./-])(0?[1-9]|1[0-2])[./-]({CENTURY})(?!\d)")
+NAMED_MONTH = re.compile(rf"([^\W\d_]{{3,}})[\s.,'_-]+({CENTURY})(?!\d)")
+SAID: Final = {  # of a code, its grain and its first day
+    Grain.MONTH: re.compile(rf"{CENTURY}-(0[1-9]|1[0-2])"),
+    Grain.QUARTER: re.compile(rf"{CENTURY}-Q[1-4]"),
+    Grain.YEAR: re.compile(CENTURY),
+}
+
+
+class FactsTime(Struct, frozen=True):
+    """The grain of the time of a table, its first and last day in the sample, and constants that fill it."""
+
+    grain: Grain
+    first: date
+    last: date
+    constants: Mapping[str, str]
+
+
+def time_findings(found: TableProfile, fiscal_start: int) -> Findings:
+    """Return the keys by which the time of a table is read; `period` if its name or its titles say it."""
+    column = found.first(ColumnRole.TIME)
+    if column is not None:
+        day = found.columns[column].day
+        return day.findings if day and column not in found.table.temporal else Findings()
+    if found.across is not None:
+        return across_findings(found, fiscal_start)
+    year, month = found.first(ColumnRole.YEAR), found.first(ColumnRole.MONTH)
+    if year and month:
+        evidence = found.roles[year][1]
+        return Findings((Finding("dates.year", year, evidence), Finding("dates.month", month, found.roles[month][1])))
+    return Findings() if year else said_once(PERIOD, dict(said_periods(found)))
+
+
+def across_findings(found: TableProfile, fiscal_start: int) -> Findings:
+    """Return the keys that make rows of months across, with their year."""
+    across = found.across
+    assert across is not None  # noqa: S101 - the caller asked
+    names = list(across.names)
+    columns = [Finding("unpivot.columns", names, f"{len(names)} columns from {names[0]} to {names[-1]} are months")]
+    columns += [Finding("unpivot.into", "month", "months become rows"), Finding("unpivot.value", "amount", "")]
+    made = Findings(tuple(columns)).and_(across.findings)
+    if across.has_years:
+        return made
+    span = f"the columns {names[0]} to {names[-1]}"
+    if turns_the_year(names):
+        evidence = f"{span} run from one year into the next: name each with its year, as {names[0]} 2026, {OF_ONE_YEAR}"
+        return made.and_(Findings(ambiguities=(Ambiguity("unpivot.year", evidence, ()),)))
+    if fiscal_start != 1 and is_numbered(names):
+        evidence = f"{span} may count from January or from month {fiscal_start}: name each, as Jan 2026, {OF_ONE_YEAR}"
+        return made.and_(Findings(ambiguities=(Ambiguity("unpivot.year", evidence, ()),)))
+    year = found.first(ColumnRole.YEAR)
+    if year is not None:
+        return made.and_(Findings((Finding("unpivot.year", year, found.roles[year][1]),)))
+    years: dict[str, str] = {}
+    for code, where in said_periods(found):
+        years.setdefault(code[:4], where)
+    if not years:
+        evidence = f"{span} name no year, and nor does the file"
+        return made.and_(Findings(ambiguities=(Ambiguity("unpivot.year", evidence, ()),)))
+    return made.and_(said_once("unpivot.year", years))
+
+
+def said_once(key: str, said: Mapping[str, str]) -> Findings:
+    """Return what a name and titles say as the value of a key, each with its place; an ambiguity of several."""
+    if len(said) < 2:
+        return Findings(tuple(Finding(key, code, where) for code, where in said.items()))
+    readings = tuple(Reading({key: code}, f"{code} ({where})") for code, where in said.items())
+    return Findings(ambiguities=(Ambiguity(key, "the time of the rows", readings),))
+
+
+def said_periods(found: TableProfile) -> Iterator[tuple[str, str]]:
+    """Yield each period that the name of a file and its titles say, with the place that says it.
+
+    A year is left out if one of its months is said too.
+    """
+    places = [("the name of the file", found.name), *((f"row {row}", text) for row, text in found.table.titles)]
+    said: dict[str, str] = {}
+    for where, text in places:
+        for code in sorted(set(codes_in(text))):
+            said.setdefault(code, f"{where}: '{text}'")
+    months = {code[:4] for code in said if len(code) > len("2026")}
+    yield from ((code, where) for code, where in said.items() if code not in months)
+
+
+def codes_in(text: str) -> Iterator[str]:
+    """Yield the codes of the months in a text, and of its years; a day is one of its month."""
+    for first, mark, second, year in DAY.findall(text):
+        numbers = {int(second)} if mark == "." else {int(first), int(second)}
+        yield from (f"{year}-{number:02}" for number in sorted(numbers) if 1 <= number <= 12)
+    rest = DAY.sub(" ", text)
+    yield from (f"{year}-{month}" for year, month in ISO_MONTH.findall(rest))
+    yield from (f"{year}-{int(month):02}" for month, year in NUMBERED_MONTH.findall(rest))
+    for word, year in NAMED_MONTH.findall(rest):
+        number = next((number for language in MONTH_NAMES if (number := month_number(word, language))), None)
+        yield from [f"{year}-{number:02}"] if number else []
+    years = YEAR.findall(rest)
+    yield from (f"{year}-{number:02}" for number in months_in(rest) for year in years[:1])
+    yield from years
+    yield from (f"{first[:2]}{last}" for first, last in YEARS.findall(rest) if (int(first) + 1) % 100 == int(last))
+
+
+def months_in(text: str) -> list[int]:
+    """Return the months whose names, written out, stand in a text."""
+    words = {word.lower() for word in re.findall(r"[^\W\d_]+", text)}
+    named = (
+        number
+        for names in MONTH_NAMES.values()
+        for number, (full, *_) in enumerate(names, 1)
+        if full in words and len(full) > 3
+    )
+    return sorted(set(named))
+
+
+def time_of(found: TableProfile, findings: Findings) -> FactsTime | None:
+    """Return the time of a table by its columns, else by its period; None if it has none."""
+    column = found.first(ColumnRole.TIME)
+    if column is not None and (day := found.columns[column].day):
+        format_ = findings.value("dates.format")
+        if format_ and day.findings.ambiguities:  # one of both readings was chosen
+            read = found.table.sample.frame[column].str.to_date(format_, strict=False)
+            return FactsTime(day.grain, read.min() or day.first, read.max() or day.last, {})  # type: ignore[arg-type]  # days
+        return FactsTime(day.grain, day.first, day.last, {})
+    if column is not None:
+        return None
+    if found.across is not None:
+        return time_across(found, findings.value("unpivot.year"))
+    frame = found.table.sample.frame
+    year, month = found.first(ColumnRole.YEAR), found.first(ColumnRole.MONTH)
+    if year is None:
+        return time_said(str(findings.value(PERIOD) or ""))
+    years = sorted(frame[year].drop_nulls())
+    if month is None:
+        return FactsTime(Grain.YEAR, date(int(years[0]), 1, 1), date(int(years[-1]), 12, 31), {})
+    pairs = sorted({(int(one), int(other)) for one, other in frame.select(year, month).drop_nulls().iter_rows()})
+    return FactsTime(Grain.MONTH, date(*pairs[0], 1), date(*pairs[-1], 1), {})
+
+
+def time_across(found: TableProfile, said: str | None) -> FactsTime | None:
+    """Return the time of months across, `said` being their year or the column of it; None if it is neither."""
+    assert found.across is not None  # noqa: S101 - the caller asked
+    if found.across.has_years:
+        read = typed_days("columns", [(name.strip(), None) for name in found.across.names])
+        bounds = (read.first, read.last) if read else (date.min, date.min)
+        return FactsTime(Grain.MONTH, *bounds, {})
+    frame = found.table.sample.frame
+    years = sorted(frame[said].drop_nulls()) if said in frame.columns else [str(said)]
+    months = [number for name in found.across.names if (number := month_of(name))]
+    if not years or not all(map(YEAR.fullmatch, years)):
+        return None
+    return FactsTime(Grain.MONTH, date(int(years[0]), min(months), 1), date(int(years[-1]), max(months), 1), {})
+
+
+def time_said(code: str) -> FactsTime | None:
+    """Return the time of rows that are all of one period; None if its code is none of a month, quarter or year."""
+    grain = next((grain for grain, shape in SAID.items() if shape.fullmatch(code)), None)
+    if grain is None:
+        return None
+    year, part = int(code[:4]), code[5:]
+    if grain is Grain.YEAR:
+        return FactsTime(grain, date(year, 1, 1), date(year, 12, 31), {"year": code})
+    first = date(year, int(part) if grain is Grain.MONTH else 3 * int(part[1]) - 2, 1)
+    return FactsTime(grain, first, first, {grain.value: code})

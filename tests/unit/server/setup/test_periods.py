@@ -1,0 +1,114 @@
+"""The time of rows that have no days: what the name of a file, its titles and its columns say of it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.ingest.sampling import sample_file
+from server.setup.answers import Answers, FileAnswers
+from server.setup.facts import FactsTable
+from server.setup.periods import codes_in
+from server.setup.proposal import propose
+
+BALANCES = "Konto;Soll;Haben\n0400;500,00;200,00\n1200;50,00;0,00\n"
+BUDGET = "Konto;Jan;Feb;Mrz\n0400;1,50;2,50;3,50\n8400;4,50;5,50;6,50\n"
+
+
+def proposed(folder: Path, name: str, text: str, answers: Answers) -> FactsTable:
+    """Return how a file becomes facts."""
+    (folder / name).write_text(text, encoding="utf-8")
+    books = propose(list(sample_file(folder / name)), answers, "books")
+    return books.domains[0].tables[0]
+
+
+def said(name: str, **keys: str) -> Answers:
+    """Return answers for one file of facts."""
+    return Answers(files={name: FileAnswers(keys, kind="facts")})
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("SuSa_2025-12.csv", {"2025-12", "2025"}),
+        ("zum 31.12.2025", {"2025-12"}),
+        ("as of 12/31/2025", {"2025-12"}),
+        ("as of 05/11/2025", {"2025-05", "2025-11"}),
+        ("Periode 12/2025", {"2025-12", "2025"}),
+        ("Gedruckt am 5. Januar 2026", {"2026-01", "2026"}),
+        ("Mai 2025", {"2025-05", "2025"}),
+        ("Januar bis Dezember 2025", {"2025-01", "2025-12", "2025"}),
+        ("Budget 2025/26", {"2025", "2026"}),
+        ("Konto 4000", set()),
+    ],
+)
+def test_a_text_says_months_and_years(text: str, codes: set[str]) -> None:
+    assert set(codes_in(text)) == codes
+
+
+@pytest.mark.parametrize(
+    ("title", "constants"),
+    [
+        ("Summen- und Saldenliste Dezember 2025", {"month": "2025-12"}),
+        ("Summen- und Saldenliste zum 31.12.2025", {"month": "2025-12"}),
+        ("Abschluss 2025", {"year": "2025"}),
+    ],
+)
+def test_one_period_in_the_titles_is_that_of_the_rows(tmp_path: Path, title: str, constants: Mapping[str, str]) -> None:
+    answers = said("SuSa.csv")
+    table = proposed(tmp_path, "SuSa.csv", f"{title};;\n{BALANCES}", answers)
+    assert (table.constants, answers.open) == (constants, [])
+    assert table.period is not None
+    assert table.period.evidence == f"row 1: '{title}'"
+
+
+@pytest.mark.parametrize(
+    "titles",
+    ["Gedruckt am 5. Januar 2026;;\nSaldenliste Dezember 2025;;\n", "Saldenliste Dezember 2025 bis Januar 2026;;\n"],
+)
+def test_two_periods_in_the_titles_are_two_readings(tmp_path: Path, titles: str) -> None:
+    answers = said("SuSa.csv")
+    proposed(tmp_path, "SuSa.csv", titles + BALANCES, answers)
+    (question,) = answers.open
+    assert 'with period: "2025-12"' in question
+    assert 'with period: "2026-01"' in question
+    answered = said("SuSa.csv", period="2025-12")
+    assert proposed(tmp_path, "SuSa.csv", titles + BALANCES, answered).constants == {"month": "2025-12"}
+    assert answered.open == []
+
+
+def test_two_years_in_the_titles_are_two_readings_of_months_across(tmp_path: Path) -> None:
+    answers = Answers()
+    titles = "Erstellt am 05.11.2024;;;\nPlanjahr 2025;;;\n"
+    proposed(tmp_path, "Budget.csv", titles + BUDGET, answers)
+    (question,) = answers.open
+    assert "2024 (row 1: 'Erstellt am 05.11.2024') with unpivot: {year: \"2024\"}" in question
+    assert "2025 (row 2: 'Planjahr 2025') with unpivot: {year: \"2025\"}" in question
+    answered = Answers(every={"unpivot.year": "2025"})
+    table = proposed(tmp_path, "Budget.csv", titles + BUDGET, answered)
+    assert (answered.open, f"{table.first:%Y-%m}", f"{table.last:%Y-%m}") == ([], "2025-01", "2025-03")
+
+
+@pytest.mark.parametrize(
+    ("heading", "books", "message"),
+    [
+        ("Konto;Jul;Dez;Jan", {}, "the columns Jul to Jan run from one year into the next"),
+        ("Konto;P01;P02;P03", {"fiscal_year": {"starts": 7}}, "the columns P01 to P03 may count from January or from"),
+    ],
+)
+def test_months_of_a_fiscal_year_take_no_year_of_the_name(
+    tmp_path: Path, heading: str, books: dict[str, Any], message: str
+) -> None:
+    answers = Answers(books=books)
+    proposed(tmp_path, "Budget 2025-26.csv", f"{heading}\n0400;1;2;3\n8400;4;5;6\n", answers)
+    (question,) = answers.open
+    assert message in question
+    assert "say unpivot: {year: …}" in question
+
+
+def test_rows_without_any_time_say_how_to_give_one(tmp_path: Path) -> None:
+    answers = said("SuSa.csv")
+    proposed(tmp_path, "SuSa.csv", BALANCES, answers)
+    (question,) = answers.open
+    assert question.endswith("{columns: {COLUMN: time}}}, or {SuSa.csv: {period: 2026-01}} for all its rows")
