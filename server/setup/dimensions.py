@@ -10,7 +10,7 @@ from engine.model.calendar.periods import Grain
 from engine.model.catalogue import CONTRIBUTION, FIGURE_COLUMNS, INSPECTION_KEYS, PERIOD
 from server.ingest.notation import words_of
 from server.setup.facts import FactsTable
-from server.setup.roles import ColumnRole, TableProfile, name_columns, slug, title
+from server.setup.roles import ColumnRole, TableProfile, name_columns
 from server.setup.trees import (
     LEVEL_WORDS,
     MemberTable,
@@ -24,6 +24,7 @@ from server.setup.trees import (
     parent_tree,
     prefix_tree,
 )
+from server.setup.words import slug, title
 
 RESERVED: Final = frozenset(  # names that a dimension of a proposal does not take
     [*FIGURE_COLUMNS, *INSPECTION_KEYS, CONTRIBUTION, PERIOD, "comparisons", *(grain.value for grain in Grain)]

@@ -16,8 +16,9 @@ from server.ingest.notation import Notation, NumberColumn, detect_factor, detect
 from server.ingest.sampling import SourceTable
 from server.setup.answers import Answers, FileAnswers
 from server.setup.periods import PERIOD, FactsTime, time_findings, time_of
-from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table, scenario_kind, slug, title
+from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table
 from server.setup.trees import match_members, member_table
+from server.setup.words import scenario_kind, slug, title
 
 TOTAL_WORDS = re.compile(
     r"(grand |sub-?)?totals?( \d+)?:?|(gesamt|end|zwischen)?summe( \d+)?:?|gesamt:?|"

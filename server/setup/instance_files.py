@@ -17,7 +17,7 @@ from server.ingest.sampling import SourceTable
 from server.setup.dimensions import DimensionProposal
 from server.setup.facts import FactsTable
 from server.setup.proposal import BooksProposal, DomainProposal
-from server.setup.roles import title
+from server.setup.words import title
 
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./ -]*[A-Za-z0-9_./]|[A-Za-z]")
 WORDS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})

@@ -21,8 +21,9 @@ from server.setup.dimensions import (
 )
 from server.setup.facts import GRAIN_COLUMNS, FactsTable, facts_table, profile_facts
 from server.setup.journals import find_journal
-from server.setup.roles import ColumnRole, TableProfile, profile_table, slug, title
+from server.setup.roles import ColumnRole, TableProfile, profile_table
 from server.setup.trees import flat_tree
+from server.setup.words import slug, title
 
 NO_CURRENCY: Final = "XXX"  # ISO 4217's code of no currency
 MOST_TEXTS: Final = 4  # columns of texts that inspection shows

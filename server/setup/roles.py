@@ -1,7 +1,6 @@
 """Roles: what each column of a table is in the books - time, amount, account, scenario, a dimension, a name, a text."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
@@ -24,6 +23,7 @@ from server.ingest.notation import NumberColumn, number_column, words_of
 from server.ingest.sampling import SourceTable
 from server.setup.figures import amounts_in, are_amounts
 from server.setup.months import month_columns, sums_beside
+from server.setup.words import SCENARIO_KINDS, named, scenario_kind, stem
 
 MOST_MEMBERS: Final = 5_000  # distinct texts up to which a column is a dimension
 FEW: Final = 20  # distinct texts up to which it is one even where nearly every row has another
@@ -49,11 +49,6 @@ class ColumnRole(Enum):
     TEXT = "text"
     ACROSS = "across"  # one of the columns that are named by months
     UNUSED = "unused"
-
-
-def named(words: str) -> re.Pattern[str]:
-    """Return a pattern of whole words in the name of a column."""
-    return re.compile(rf"(^|[^a-zà-ÿ])({words})($|[^a-zà-ÿ])", re.IGNORECASE)
 
 
 WORDS: Final[Mapping[ColumnRole, re.Pattern[str]]] = {
@@ -88,70 +83,7 @@ RATE_WORDS = re.compile(
 )
 CALENDAR_WORDS = named("calendar|fiscal|quarter|semester|week|day|month|year|quartal|woche|tag|monat|jahr|halbjahr")
 CALENDAR_PART: Final = re.compile(r"^\d{1,8}$")  # numbers of years, quarters, weeks, days
-ID_ENDINGS: Final = frozenset(["key", "id", "code", "no", "nr"])
 SIDES: Final = ({"s", "h"}, {"d", "c"}, {"dr", "cr"}, {"debit", "credit"}, {"soll", "haben"}, {"db", "cr"}, {"d", "k"})
-SCENARIO_KINDS: Final = (  # texts in the names of scenarios, files and sheets
-    (
-        "actual",
-        re.compile(r"(?<![a-zà-ÿ])(actuals?|ist|réel|reel|real|werkelijk|consuntivo)(?![a-zà-ÿ])", re.IGNORECASE),
-    ),
-    ("budget", re.compile(r"(?<![a-zà-ÿ])(budget|plan|bud|presupuesto|begroting)(?![a-zà-ÿ])", re.IGNORECASE)),
-    (
-        "forecast",
-        re.compile(
-            r"(?<![a-zà-ÿ])(forecast|fcst|fc|prognose|hochrechnung|outlook|prévision)(?![a-zà-ÿ])", re.IGNORECASE
-        ),
-    ),
-)
-
-
-SPELT: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
-
-
-def slug(text: str) -> str:
-    """Return a text as a key: lower-case letters, digits and _."""
-    spelt = text.lower().translate(SPELT)
-    plain = unicodedata.normalize("NFKD", spelt).encode("ascii", "ignore").decode()
-    key = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
-    return key if key[:1].isalpha() else f"c_{key}" if key else "column"
-
-
-def title(name: str) -> str:
-    """Return the name of a column or file as a heading: AccountKey and account_key read Account."""
-    words = [word for word in re.split(r"[\s_]+", words_of(name)) if word]
-    kept = words[:-1] if len(words) > 1 and words[-1].lower() in ID_ENDINGS else words
-    text = " ".join(kept)
-    return text[:1].upper() + text[1:] if text.islower() or "_" in name else text
-
-
-def stem(name: str) -> str:
-    """Return what a column or table is about: its words without those of ids and of tables."""
-    words = re.findall(r"[^\W_]+", words_of(name).lower())
-    noise = {
-        "key",
-        "id",
-        "code",
-        "no",
-        "nr",
-        "number",
-        "num",
-        "nummer",
-        "dim",
-        "fact",
-        "table",
-        "the",
-        "csv",
-        "xlsx",
-        "alternate",
-        "group",
-    }
-    kept = [word.removesuffix("s") for word in words if word not in noise]
-    return " ".join(kept) or " ".join(words)
-
-
-def scenario_kind(text: str) -> str | None:
-    """Return the kind of scenario that a text names; None if it names none."""
-    return next((kind for kind, pattern in SCENARIO_KINDS if pattern.search(text.replace("_", " "))), None)
 
 
 class ColumnProfile(Struct, frozen=True):

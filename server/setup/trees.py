@@ -9,7 +9,8 @@ import polars as pl
 from msgspec import Struct
 
 from server.ingest.notation import words_of
-from server.setup.roles import ColumnRole, TableProfile, name_columns, named, slug, stem, title
+from server.setup.roles import ColumnRole, TableProfile, name_columns
+from server.setup.words import named, slug, stem, title
 
 PARENT_WORDS = re.compile(
     r"parent|superior|vater|eltern|übergeordnet|uebergeordnet|oberkonto|rollup|padre|reports.?to", re.IGNORECASE

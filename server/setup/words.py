@@ -1,0 +1,76 @@
+"""Words: what the names of columns, files and scenarios say, and the keys and headings that are made of them."""
+
+import re
+import unicodedata
+from typing import Final
+
+from server.ingest.notation import words_of
+
+ID_ENDINGS: Final = frozenset(["key", "id", "code", "no", "nr"])
+SCENARIO_KINDS: Final = (  # texts in the names of scenarios, files and sheets
+    (
+        "actual",
+        re.compile(r"(?<![a-zà-ÿ])(actuals?|ist|réel|reel|real|werkelijk|consuntivo)(?![a-zà-ÿ])", re.IGNORECASE),
+    ),
+    ("budget", re.compile(r"(?<![a-zà-ÿ])(budget|plan|bud|presupuesto|begroting)(?![a-zà-ÿ])", re.IGNORECASE)),
+    (
+        "forecast",
+        re.compile(
+            r"(?<![a-zà-ÿ])(forecast|fcst|fc|prognose|hochrechnung|outlook|prévision)(?![a-zà-ÿ])", re.IGNORECASE
+        ),
+    ),
+)
+
+
+SPELT: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
+
+
+def slug(text: str) -> str:
+    """Return a text as a key: lower-case letters, digits and _."""
+    spelt = text.lower().translate(SPELT)
+    plain = unicodedata.normalize("NFKD", spelt).encode("ascii", "ignore").decode()
+    key = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
+    return key if key[:1].isalpha() else f"c_{key}" if key else "column"
+
+
+def title(name: str) -> str:
+    """Return the name of a column or file as a heading: AccountKey and account_key read Account."""
+    words = [word for word in re.split(r"[\s_]+", words_of(name)) if word]
+    kept = words[:-1] if len(words) > 1 and words[-1].lower() in ID_ENDINGS else words
+    text = " ".join(kept)
+    return text[:1].upper() + text[1:] if text.islower() or "_" in name else text
+
+
+def stem(name: str) -> str:
+    """Return what a column or table is about: its words without those of ids and of tables."""
+    words = re.findall(r"[^\W_]+", words_of(name).lower())
+    noise = {
+        "key",
+        "id",
+        "code",
+        "no",
+        "nr",
+        "number",
+        "num",
+        "nummer",
+        "dim",
+        "fact",
+        "table",
+        "the",
+        "csv",
+        "xlsx",
+        "alternate",
+        "group",
+    }
+    kept = [word.removesuffix("s") for word in words if word not in noise]
+    return " ".join(kept) or " ".join(words)
+
+
+def scenario_kind(text: str) -> str | None:
+    """Return the kind of scenario that a text names; None if it names none."""
+    return next((kind for kind, pattern in SCENARIO_KINDS if pattern.search(text.replace("_", " "))), None)
+
+
+def named(words: str) -> re.Pattern[str]:
+    """Return a pattern of whole words in the name of a column."""
+    return re.compile(rf"(^|[^a-zà-ÿ])({words})($|[^a-zà-ÿ])", re.IGNORECASE)
