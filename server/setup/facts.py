@@ -11,10 +11,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.model.calendar.periods import Grain
-from server.ingest.findings import Finding, Findings, SampleTable
-from server.ingest.notation import Notation, NumberColumn, detect_factor, detect_numbers, number_column, sign_of
+from server.ingest.amounts import read_amounts
+from server.ingest.findings import Finding, Findings, SampleTable, located
+from server.ingest.notation import (
+    Notation,
+    NumberColumn,
+    detect_factor,
+    detect_numbers,
+    is_none_word,
+    number_column,
+    sign_of,
+)
 from server.ingest.sampling import SourceTable
 from server.setup.answers import Answers, FileAnswers
+from server.setup.figures import number_format
 from server.setup.periods import PERIOD, FactsTime, time_findings, time_of
 from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table
 from server.setup.trees import match_members, member_table
@@ -26,6 +36,10 @@ TOTAL_WORDS = re.compile(
     re.IGNORECASE,
 )
 MOST_PLACES: Final = 12
+HOW_AMOUNTS: Final = (
+    "write amounts in the file as 1234.50 or -1234.50, with a hyphen in front as the minus and without a currency, and "
+    "the marks of debits and credits in a column of their own"
+)
 DEBITS: Final = ("s", "d", "dr", "debit", "soll", "db")
 GRAIN_COLUMNS: Final = {Grain.DATE: "date", Grain.MONTH: "month", Grain.QUARTER: "quarter", Grain.YEAR: "year"}
 
@@ -101,6 +115,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
         answers.open += [lack_of_time(found)] if len(answers.open) == known else []
         time = FactsTime(Grain.DATE, date.min, date.min, {})
     answers.open += unproven_sums(found)
+    answers.open += unread_amounts(found, amounts, findings)
     scenario, scenarios, aliases = scenarios_of(found, said, members)
     return FactsTable(
         found=found,
@@ -125,7 +140,10 @@ def lack_of_time(found: TableProfile) -> str:
     if column is not None:
         text = found.columns[column].values[0]
         says = f"{found.name}: {column} is no column of days, months or years: '{text}' is none"
-        return f"{says}; write days as 2026-01-31 and months as 2026-01 in the file"
+        ways = f"{{{found.name}: {{dates: {{format: …}}, columns: {{{column}: time}}}}}}"
+        return (
+            f"{says}; say files: {ways} with --answers FILE, or write days as 2026-01-31, months as 2026-01 in the file"
+        )
     says = f"{found.name} has no column of days, months or years, and its name and titles have none"
     ways = f"{{{found.name}: {{columns: {{COLUMN: time}}}}}}, or {{{found.name}: {{period: 2026-01}}}} for all its rows"
     return f"{says}; with --answers FILE, say files: {ways}"
@@ -137,6 +155,21 @@ def amount_columns(found: TableProfile) -> list[NumberColumn]:
     chosen = [column for role in roles for column in found.having(role)]
     columns = (found.columns[column].number or number_column(found.table.sample, column) for column in chosen)
     return [column for column in columns if column is not None]
+
+
+def unread_amounts(found: TableProfile, columns: Sequence[NumberColumn], findings: Findings) -> Iterator[str]:
+    """Yield what is open of columns of amounts: that there is none, or one has a text that a load does not read."""
+    if not any(column.numbers for column in columns):
+        yield f"{found.name} has no column of amounts: {HOW_AMOUNTS}"
+    for column in columns:
+        strange = (
+            [pair for pair in column.others if not is_none_word(pair[0])] if column.name in found.overrides else []
+        )
+        texts = pl.Series([text for text, _ in column.numbers], dtype=pl.String)
+        reasons = read_amounts(texts, number_format(findings), MOST_PLACES).reasons
+        strange += [pair for pair, why in zip(column.numbers, reasons, strict=True) if why and "is no number" in why]
+        if strange:
+            yield f"{found.name}: {located(column.name, strange[:1])} is no number that a load reads: {HOW_AMOUNTS}"
 
 
 def unproven_sums(found: TableProfile) -> Iterator[str]:

@@ -12,6 +12,7 @@ from server.ingest.days import MONTH_NAMES, month_number, typed_days
 from server.ingest.findings import Ambiguity, Finding, Findings, Reading
 from server.setup.months import is_numbered, month_of, turns_the_year
 from server.setup.roles import ColumnRole, TableProfile
+from server.setup.written_days import bounds_in
 
 PERIOD: Final = "period"  # the key of answers that says the time of every row of a file
 OF_ONE_YEAR: Final = "or take all as months of one calendar year"
@@ -143,7 +144,9 @@ def time_of(found: TableProfile, findings: Findings) -> FactsTime | None:
             return FactsTime(day.grain, read.min() or day.first, read.max() or day.last, {})  # type: ignore[arg-type]  # days
         return FactsTime(day.grain, day.first, day.last, {})
     if column is not None:
-        return None
+        format_, months = findings.value("dates.format"), tuple(findings.value("dates.months") or ())
+        bounds = bounds_in(found.table.sample.frame[column], str(format_), months) if format_ else None
+        return FactsTime(bounds.grain, bounds.first, bounds.last, {}) if bounds else None
     if found.across is not None:
         return time_across(found, findings.value("unpivot.year"))
     frame = found.table.sample.frame

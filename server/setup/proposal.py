@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from engine.model.calendar.periods import Grain
 from server.ingest.findings import Finding, written_keys
+from server.ingest.notation import MOST_NUMBERS, notations_of
 from server.ingest.sampling import SourceTable
 from server.setup.answers import Answers
 from server.setup.dimensions import (
@@ -19,7 +20,7 @@ from server.setup.dimensions import (
     ids_of,
     propose_dimension,
 )
-from server.setup.facts import GRAIN_COLUMNS, FactsTable, facts_table, profile_facts
+from server.setup.facts import GRAIN_COLUMNS, HOW_AMOUNTS, FactsTable, facts_table, profile_facts
 from server.setup.journals import find_journal
 from server.setup.roles import ColumnRole, TableProfile, profile_table
 from server.setup.trees import flat_tree
@@ -27,6 +28,7 @@ from server.setup.words import slug, title
 
 NO_CURRENCY: Final = "XXX"  # ISO 4217's code of no currency
 MOST_TEXTS: Final = 4  # columns of texts that inspection shows
+NEAR_AMOUNT = re.compile(r"\d[.,]\d\d(?!\d)")
 COARSE: Final = (Grain.DATE, Grain.MONTH, Grain.QUARTER, Grain.YEAR)
 SYMBOLS: Final = {
     "€": "EUR",
@@ -143,14 +145,33 @@ def is_facts(found: TableProfile, kind: str | None) -> bool:
 
 
 def lack_of_facts(profiles: Sequence[TableProfile]) -> str:
-    """Return why no table holds facts."""
-    parts = []
-    for found in profiles:
-        roles = ", ".join(f"{column}: {role.value}" for column, (role, _) in found.roles.items())
-        lacks = "no column of amounts" if not found.has_amounts else "no column of days or months"
-        parts.append(f"{found.name} has {lacks} ({roles})")
-    says = "with --answers FILE, say files: {NAME: {is: facts, columns: {COLUMN: amount}}}"
-    return f"none of the tables holds facts: {'; '.join(parts)}; {says}"
+    """Return why no table holds facts, and what to say or to write of each."""
+    return "none of the tables holds facts: " + "; ".join(map(lack_of, profiles))
+
+
+def lack_of(found: TableProfile) -> str:
+    """Return why a table does not hold facts, and what to say or to write of it."""
+    roles = ", ".join(f"{column}: {role.value}" for column, (role, _) in found.roles.items())
+    answer = f"with --answers FILE, say files: {{{found.name}: {{is: facts, "
+    if not found.has_amounts:
+        says = f"{found.name} has no column of amounts ({roles})"
+        if near := near_amount(found):
+            return f"{says}: {near} is no number; {HOW_AMOUNTS}"
+        return f"{says}; {answer}columns: {{COLUMN: amount}}}}}}"
+    says = f"{found.name} has no column of days or months ({roles})"
+    return f"{says}; {answer}columns: {{COLUMN: time}}}}}}, or {{is: facts, period: 2026-01}} for all its rows"
+
+
+def near_amount(found: TableProfile) -> str | None:
+    """Return the first text of a column that holds amounts with marks around them; None if there is none."""
+    for column, one in found.columns.items():
+        if one.number is not None or one.day is not None or one.is_empty:
+            continue
+        hits = [text for text in one.values if NEAR_AMOUNT.search(text)]
+        strange = next((text for text in hits if not notations_of(text)), None)
+        if strange is not None and len(hits) >= MOST_NUMBERS * len(one.values):
+            return f"{column} '{strange}'"
+    return None
 
 
 def grouped(tables: Sequence[FactsTable]) -> list[list[FactsTable]]:

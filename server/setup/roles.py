@@ -16,7 +16,6 @@ from server.ingest.days import (
     YEAR_WORDS,
     DayColumn,
     MonthColumns,
-    detect_days,
 )
 from server.ingest.findings import Findings, SampleTable
 from server.ingest.notation import NumberColumn, number_column, words_of
@@ -24,6 +23,7 @@ from server.ingest.sampling import SourceTable
 from server.setup.figures import amounts_in, are_amounts
 from server.setup.months import month_columns, sums_beside
 from server.setup.words import SCENARIO_KINDS, named, scenario_kind, stem
+from server.setup.written_days import days_of
 
 MOST_MEMBERS: Final = 5_000  # distinct texts up to which a column is a dimension
 FEW: Final = 20  # distinct texts up to which it is one even where nearly every row has another
@@ -51,6 +51,7 @@ class ColumnRole(Enum):
     UNUSED = "unused"
 
 
+AMOUNTS: Final = frozenset({ColumnRole.AMOUNT, ColumnRole.DEBIT, ColumnRole.CREDIT})
 WORDS: Final[Mapping[ColumnRole, re.Pattern[str]]] = {
     ColumnRole.SCENARIO: named("scenario|szenario|version|scénario|escenario|versie|ledger type|plan version|datenart"),
     ColumnRole.ACCOUNT: named(
@@ -119,13 +120,16 @@ class ColumnProfile(Struct, frozen=True):
         return len(self.values) <= max(FEW, min(MOST_MEMBERS, self.filled // 3))
 
 
-def profile(sample: SampleTable, column: str) -> ColumnProfile:
-    """Return what the texts of a column are."""
+def profile(sample: SampleTable, column: str, answered: ColumnRole | None = None) -> ColumnProfile:
+    """Return what the texts of a column are, as far as nobody answered what they are."""
     texts = sample.all_texts(column)
-    day = detect_days(sample, column) if not texts.is_empty() else None
+    is_time = answered is ColumnRole.TIME
+    day = days_of(sample, column, is_time=is_time) if not texts.is_empty() and answered not in AMOUNTS else None
     number = (
         None
         if day is not None and (DATE_WORDS.search(column) or day.grain is Grain.DATE)
+        else amounts_in(sample, column)
+        if answered in AMOUNTS
         else number_column(sample, column)
     )
     return ColumnProfile(column, day, number, tuple(texts["text"]), int(texts["times"].sum()), sample.frame.height)
@@ -192,13 +196,14 @@ class TableProfile(Struct, frozen=True, dict=True):
 
 def profile_table(table: SourceTable, overrides: Mapping[str, ColumnRole] | None = None) -> TableProfile:
     """Return what the columns of a table are."""
-    columns = {column: profile(table.sample, column) for column in table.columns}
+    said = overrides or {}
+    columns = {column: profile(table.sample, column, said.get(column)) for column in table.columns}
     across = month_columns(table.columns, [pattern for _, pattern in SCENARIO_KINDS])
     amounts = {name: amounts_in(table.sample, name) for name in across.names} if across else {}
     if not any(map(are_amounts, amounts.values())):
-        return TableProfile(table, columns, None, overrides or {})
+        return TableProfile(table, columns, None, said)
     columns |= {name: replace(columns[name], number=number) for name, number in amounts.items()}
-    return TableProfile(table, columns, across, overrides or {})
+    return TableProfile(table, columns, across, said)
 
 
 Guess = tuple[str, tuple[ColumnRole, str]]
@@ -300,7 +305,7 @@ def other_role(column: ColumnProfile) -> tuple[ColumnRole, str]:
             return ColumnRole.UNUSED, "its name says that it is a rate, which does not add up"
         if CALENDAR_WORDS.search(words) and all(CALENDAR_PART.match(text) for text, _ in column.number.numbers):
             return ColumnRole.UNUSED, "its name says that it is a part of the calendar"
-        return ColumnRole.AMOUNT, f"'{column.number.numbers[0][0]}' is a number"
+        return ColumnRole.AMOUNT, f"'{column.values[0]}' is a number"
     if column.is_key or not column.is_dimension or (TEXT_WORDS.search(words) and words.lower() != "name"):
         return ColumnRole.TEXT, f"{len(column.values)} different texts in {column.filled} rows"
     return ColumnRole.DIMENSION, f"{len(column.values)} different texts in {column.filled} rows"
