@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from engine.model.calendar.periods import Grain
 from server.ingest.findings import Finding, written_keys
-from server.ingest.notation import MOST_NUMBERS, notations_of
+from server.ingest.notation import AMOUNT_WORDS, MOST_NUMBERS, notations_of
 from server.ingest.sampling import SourceTable
 from server.setup.answers import Answers
 from server.setup.dimensions import (
@@ -22,12 +22,14 @@ from server.setup.dimensions import (
 )
 from server.setup.facts import GRAIN_COLUMNS, HOW_AMOUNTS, FactsTable, facts_table, profile_facts
 from server.setup.journals import find_journal
-from server.setup.roles import ColumnRole, TableProfile, profile_table
-from server.setup.trees import flat_tree
+from server.setup.roles import AMOUNTS, ColumnRole, TableProfile, profile_table
+from server.setup.trees import flat_tree, weight_column
 from server.setup.words import slug, title
 
 NO_CURRENCY: Final = "XXX"  # ISO 4217's code of no currency
 MOST_TEXTS: Final = 4  # columns of texts that inspection shows
+MOST_NUMBERS_OF_MEMBERS: Final = 2  # columns of whole numbers, such as a level and an order, that are no amounts
+FRACTION = re.compile(r"[.,]\d")
 NEAR_AMOUNT = re.compile(r"\d[.,]\d\d(?!\d)")
 COARSE: Final = (Grain.DATE, Grain.MONTH, Grain.QUARTER, Grain.YEAR)
 SYMBOLS: Final = {
@@ -105,6 +107,8 @@ def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> Books
     fill_dimensions(domains, members, used, guesses)
     for table in proposed:
         guesses += table_guesses(table)
+    for found in (found for found in members if kinds[found.name] is None):
+        answers.open += unloaded_amounts(found, guesses, is_used=found.name in used)
     scenarios = scenario_aliases(proposed)
     return BooksProposal(
         name=answers.books.get("name") or name,
@@ -162,16 +166,42 @@ def lack_of(found: TableProfile) -> str:
     return f"{says}; {answer}columns: {{COLUMN: time}}}}}}, or {{is: facts, period: 2026-01}} for all its rows"
 
 
+def unloaded_amounts(found: TableProfile, guesses: list[Guess], *, is_used: bool) -> Iterator[str]:
+    """Yield what is open of a table of amounts that becomes no facts; numbers that are no amounts are guesses."""
+    weight = weight_column(found)
+    amounts = [one for role in (*AMOUNTS, ColumnRole.ACROSS) for one in found.having(role) if one != weight]
+    numbers = [one for name in amounts if (one := found.columns[name].number) is not None]
+    telling = len(numbers) > MOST_NUMBERS_OF_MEMBERS or any(
+        AMOUNT_WORDS.search(one.name) or any(FRACTION.search(text) for text, _ in one.numbers) for one in numbers
+    )
+    unnamed = unnamed_amounts(found)
+    if unnamed or telling:
+        names = ", ".join([*(one.name for one in numbers), *(f"{name} '{text}'" for name, text in unnamed.items())])
+        ends = "would fill members alone" if is_used else "would not be used"
+        says = f"{found.name} {ends}, and its numbers ({names}) would not be loaded; with --answers FILE, say files: "
+        period = "bring a column of days, months or quarters, as 2026-01-31, 2026-01 or 2026-Q1, or say {is: facts, "
+        facts = HOW_AMOUNTS if near_amount(found) else f"{period}period: 2026-01}} for all rows"
+        yield f"{says}{{{found.name}: {{is: members}}}} or {{is: unused}} if they are no facts; if they are: {facts}"
+        return
+    evidence = "a number in a table without days, which fills members"
+    guesses += [Guess(table=found.name, what=f"{one.name}: not loaded", evidence=evidence) for one in numbers]
+
+
 def near_amount(found: TableProfile) -> str | None:
-    """Return the first text of a column that holds amounts with marks around them; None if there is none."""
+    """Return the first text of an amount with marks around it, with its column; None if there is none."""
+    marked = (f"{column} '{text}'" for column, text in unnamed_amounts(found).items() if not notations_of(text))
+    return next(marked, None)
+
+
+def unnamed_amounts(found: TableProfile) -> dict[str, str]:
+    """Return columns of texts that mostly hold two decimal places, with one of them: the first that is no number."""
+    amounts = {}
     for column, one in found.columns.items():
-        if one.number is not None or one.day is not None or one.is_empty:
-            continue
         hits = [text for text in one.values if NEAR_AMOUNT.search(text)]
-        strange = next((text for text in hits if not notations_of(text)), None)
-        if strange is not None and len(hits) >= MOST_NUMBERS * len(one.values):
-            return f"{column} '{strange}'"
-    return None
+        plain = one.number is None and one.day is None and hits
+        if plain and len(hits) >= MOST_NUMBERS * len(one.values):
+            amounts[column] = next((text for text in hits if not notations_of(text)), hits[0])
+    return amounts
 
 
 def grouped(tables: Sequence[FactsTable]) -> list[list[FactsTable]]:

@@ -12,12 +12,13 @@ from engine.instance.read import read_instance
 from server.base.settings import Settings
 from server.ingest.database_samples import WRITTEN_SO
 from server.ingest.findings import SampleFault
-from server.ingest.sampling import SourceTable, sample_source
+from server.ingest.sampling import SourceTable
 from server.run.commands import load
 from server.run.commands.console import DONE, FAULTY, err, out
 from server.setup.answers import Answers, BadAnswer, read_answers
 from server.setup.instance_files import instance_files
 from server.setup.proposal import BooksProposal, NoBooks, propose
+from server.setup.source_tables import source_tables
 
 ASK_AGAIN = "Nothing was written."
 
@@ -47,7 +48,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     try:
         answers = read_answers(asked.answers) if asked.answers else Answers()
         answers.ask = ask if sys.stdin.isatty() and sys.stdout.isatty() else None
-        tables = [table for path in asked.files for table in sample_source(str(path))]
+        tables = [table for path in asked.files for table in source_tables(str(path))]
         books = propose(tables, answers, folder.resolve().name)
     except (SampleFault, BadAnswer, NoBooks) as fault:
         err.print(f"{fault}\n{ASK_AGAIN}", markup=False)
@@ -63,6 +64,9 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     status = load.run(argparse.Namespace(binding=[], period=None, due=None), settings)
     if status == DONE:
         out.print(f"\nServe it: tieout serve --instance {folder}", markup=False)
+    else:
+        says = f"Written, and not loaded. Edit {folder} and run: tieout load --instance {folder}"
+        err.print(f"{says}; or mend the files, remove {folder} and run tieout init again.", markup=False)
     return status
 
 
