@@ -1,6 +1,5 @@
 """Facts: how the rows of one file become facts - its format, its time, its amounts and its scenarios."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.model.calendar.periods import Grain
 from server.ingest.amounts import read_amounts
-from server.ingest.findings import Finding, Findings, SampleTable, located
+from server.ingest.findings import Finding, Findings, located
 from server.ingest.notation import (
     Notation,
     NumberColumn,
@@ -22,19 +21,14 @@ from server.ingest.notation import (
     number_column,
     sign_of,
 )
-from server.ingest.sampling import SourceTable
 from server.setup.answers import Answers, FileAnswers
 from server.setup.figures import number_format
 from server.setup.periods import PERIOD, FactsTime, time_findings, time_of
 from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table
+from server.setup.totals import without_totals
 from server.setup.trees import match_members, member_table
 from server.setup.words import scenario_kind, slug, title
 
-TOTAL_WORDS = re.compile(
-    r"(grand |sub-?)?totals?( \d+)?:?|(gesamt|end|zwischen)?summe( \d+)?:?|gesamt:?|"
-    r"somme:?|sous-total:?|totale:?|suma:?|totaal:?",
-    re.IGNORECASE,
-)
 MOST_PLACES: Final = 12
 HOW_AMOUNTS: Final = (
     "write amounts in the file as 1234.50 or -1234.50, with a hyphen in front as the minus and without a currency, and "
@@ -74,27 +68,6 @@ class FactsTable(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The name of the file or sheet."""
         return self.found.name
-
-
-def without_totals(table: SourceTable) -> tuple[SourceTable, Findings]:
-    """Return a table without the rows of totals inside it, and the key that leaves them out of loads."""
-    equals: dict[str, list[str]] = {}
-    evidence = ""
-    frame, rows = table.sample.frame, table.sample.rows
-    for column in table.columns:
-        texts = table.sample.texts(column)
-        hits = [
-            (text, row) for text, row in zip(texts["text"], texts["row"], strict=True) if TOTAL_WORDS.fullmatch(text)
-        ]
-        if hits:
-            equals[column] = [text for text, _ in hits]
-            evidence = evidence or f"row {hits[0][1]} has '{hits[0][0]}' in {column}"
-    if not equals:
-        return table, Findings()
-    is_total = pl.any_horizontal(pl.col(column).str.strip_chars().is_in(texts) for column, texts in equals.items())
-    kept = ~frame.select(is_total.fill_null(value=False)).to_series()
-    sample = SampleTable(name=table.name, frame=frame.filter(kept), rows=rows.filter(kept))
-    return replace(table, sample=sample), Findings((Finding("skip.equals", equals, evidence),))
 
 
 def facts_table(found: TableProfile, answers: Answers, members: Sequence[TableProfile]) -> FactsTable:
@@ -258,7 +231,8 @@ def scenario_names(column: str, ids: Sequence[str], members: Sequence[TableProfi
     return dict(zip(frame[match.key], frame[str(name)], strict=True))
 
 
-def profile_facts(table: SourceTable, overrides: Mapping[str, ColumnRole]) -> TableProfile:
+def profile_facts(found: TableProfile) -> TableProfile:
     """Return what the columns of a table of facts are, without its rows of totals."""
-    kept, totals = without_totals(table)
-    return replace(profile_table(kept, overrides), totals=totals)
+    account, time = found.first(ColumnRole.ACCOUNT), found.first(ColumnRole.TIME)
+    kept, totals = without_totals(found.table, account, amount_columns(found), time)
+    return replace(profile_table(kept, found.overrides), totals=totals)

@@ -8,8 +8,8 @@ import pytest
 from server.ingest.findings import Findings, SampleTable
 from server.ingest.sampling import SourceTable, sample_file
 from server.setup.dimensions import dimension_key
-from server.setup.facts import without_totals
 from server.setup.roles import TableProfile, profile_table
+from server.setup.totals import without_totals
 from server.setup.trees import flat_tree, level_columns, level_tree, match_members, prefix_tree
 from server.setup.words import scenario_kind, slug, stem, title
 
