@@ -23,11 +23,11 @@ from server.ingest.notation import (
 )
 from server.setup.answers import Answers, FileAnswers
 from server.setup.figures import number_format
-from server.setup.periods import PERIOD, FactsTime, time_findings, time_of
+from server.setup.periods import PERIOD, FactsTime, time_findings, time_of, two_times
 from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table
 from server.setup.totals import without_totals
 from server.setup.trees import match_members, member_table
-from server.setup.words import scenario_kind, slug, title
+from server.setup.words import named_currency, scenario_kind, slug, title
 
 MOST_PLACES: Final = 12
 HOW_AMOUNTS: Final = (
@@ -45,6 +45,7 @@ class MeasureColumn(Struct, frozen=True, kw_only=True):
     column: str | None
     is_money: bool
     places: int
+    currency: str | None = None  # that its name says; the column of currencies is then not that of its amounts
 
 
 class FactsTable(Struct, frozen=True, kw_only=True):
@@ -87,7 +88,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     if time is None:
         answers.open += [lack_of_time(found)] if len(answers.open) == known else []
         time = FactsTime(Grain.DATE, date.min, date.min, {})
-    answers.open += unproven_sums(found)
+    answers.open += [*two_times(found, findings), *unproven_sums(found)]
     answers.open += unread_amounts(found, amounts, findings)
     scenario, scenarios, aliases = scenarios_of(found, said, members)
     return FactsTable(
@@ -187,7 +188,11 @@ def measures_of(found: TableProfile, findings: Findings) -> Iterator[MeasureColu
         places = places_of([column], notation, factor)
         key = "amount" if len(columns) == 1 else slug(column.name)
         yield MeasureColumn(
-            key=key, column=column.name, is_money=is_money, places=max(2, places) if is_money else places
+            key=key,
+            column=column.name,
+            is_money=is_money,
+            places=max(2, places) if is_money else places,
+            currency=named_currency(column.name),
         )
 
 

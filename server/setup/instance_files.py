@@ -185,7 +185,7 @@ def domain_yaml(domain: DomainProposal) -> Iterator[str]:
     for measure in first.measures:
         parts: dict[str, Any] = {"type": "money" if measure.is_money else "number"}
         parts["places"] = max(one.places for table in domain.tables for one in table.measures if one.key == measure.key)
-        if measure.is_money and domain.currency:
+        if measure.is_money and domain.currency and measure.currency is None:
             parts["currency"] = domain.currency
         yield f"  {measure.key}: {yaml_text(parts)}"
     yield "inspect_enabled: true"

@@ -8,10 +8,11 @@ from typing import Final
 from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
+from server.ingest.dates import in_format
 from server.ingest.days import MONTH_NAMES, month_number, typed_days
-from server.ingest.findings import Ambiguity, Finding, Findings, Reading
+from server.ingest.findings import Ambiguity, Finding, Findings, Reading, at_row
 from server.setup.months import is_numbered, month_of, turns_the_year
-from server.setup.roles import ColumnRole, TableProfile
+from server.setup.roles import ColumnRole, TableProfile, period_parts
 from server.setup.written_days import bounds_in
 
 PERIOD: Final = "period"  # the key of answers that says the time of every row of a file
@@ -52,6 +53,30 @@ def time_findings(found: TableProfile, fiscal_start: int) -> Findings:
         evidence = found.roles[year][1]
         return Findings((Finding("dates.year", year, evidence), Finding("dates.month", month, found.roles[month][1])))
     return Findings() if year else said_once(PERIOD, dict(said_periods(found)))
+
+
+def two_times(found: TableProfile, findings: Findings) -> Iterator[str]:
+    """Yield what is open of a table whose days and whose columns of year and month mean other months in a row."""
+    column = found.first(ColumnRole.TIME)
+    day = found.columns[column].day if column else None
+    years, months = period_parts({name: one for name, one in found.columns.items() if name not in found.overrides})
+    if column is None or day is None or column in found.overrides or not years or not months:
+        return
+    year, month = years[0].name, months[0].name
+    format_, names = findings.value("dates.format") or "%Y-%m-%d", tuple(findings.value("dates.months") or ())
+    frame = found.table.sample.frame.select(column, year, month)
+    texts = frame[column].drop_nulls().unique()
+    codes = dict(zip(texts, in_format(texts, format_, names).str.head(len("2026-01")), strict=True))
+    for at, (text, one, other) in enumerate(frame.iter_rows()):
+        if text is None or one is None or other is None or codes[text] == f"{one}-{int(other):02}":
+            continue
+        place = at_row(found.table.sample.rows[at])
+        says = (
+            f"{found.name}: {place} is of {codes[text]} by {column} ('{text}') and of {one}-{int(other):02} by {year}"
+        )
+        ways = f"{{columns: {{{column}: time}}}}}} or {{columns: {{{column}: text}}}}"
+        yield f"{says} and {month}; say files: {{{found.name}: {ways} with --answers FILE"
+        return
 
 
 def across_findings(found: TableProfile, fiscal_start: int) -> Findings:

@@ -24,7 +24,7 @@ from server.setup.facts import GRAIN_COLUMNS, HOW_AMOUNTS, FactsTable, facts_tab
 from server.setup.journals import find_journal
 from server.setup.roles import AMOUNTS, ColumnRole, TableProfile, profile_table
 from server.setup.trees import flat_tree, weight_column
-from server.setup.words import slug, title
+from server.setup.words import currencies_in, slug, title
 
 NO_CURRENCY: Final = "XXX"  # ISO 4217's code of no currency
 MOST_TEXTS: Final = 4  # columns of texts that inspection shows
@@ -32,16 +32,6 @@ MOST_NUMBERS_OF_MEMBERS: Final = 2  # columns of whole numbers, such as a level 
 FRACTION = re.compile(r"[.,]\d")
 NEAR_AMOUNT = re.compile(r"\d[.,]\d\d(?!\d)")
 COARSE: Final = (Grain.DATE, Grain.MONTH, Grain.QUARTER, Grain.YEAR)
-SYMBOLS: Final = {
-    "€": "EUR",
-    "£": "GBP",
-    "CHF": "CHF",
-    "EUR": "EUR",
-    "USD": "USD",
-    "GBP": "GBP",
-    "US$": "USD",
-    "JPY": "JPY",
-}
 
 
 class NoBooks(ValueError):
@@ -326,9 +316,7 @@ def guess_currency(facts: Sequence[TableProfile], answers: Answers, guesses: lis
     for found in facts:
         texts = [*(text for _, text in found.table.titles), *found.columns, found.name]
         for text in texts:
-            counted.update(
-                {code for mark, code in SYMBOLS.items() if re.search(rf"(?<![A-Z]){re.escape(mark)}(?![A-Z])", text)}
-            )
+            counted.update(currencies_in(text))
     if len(counted) == 1:
         (code,) = counted
         guesses.append(Guess(table=facts[0].name, what=f"currency {code}", evidence="named in a title or a heading"))

@@ -216,24 +216,47 @@ def guess_roles(found: TableProfile) -> Iterator[Guess]:
     if found.across:
         across = found.across.names
         taken |= dict.fromkeys(across, (ColumnRole.ACROSS, f"columns {across[0]} to {across[-1]} are months"))
-    taken |= dict(
-        time_roles({name: one for name, one in columns.items() if name not in taken}, has_months=bool(found.across))
-    )
+    free = {name: one for name, one in columns.items() if name not in taken and name not in found.overrides}
+    answered = {ColumnRole.TIME, ColumnRole.YEAR} & set(found.overrides.values())
+    taken |= dict(time_roles(free, has_time=bool(found.across or answered), has_year=ColumnRole.YEAR in answered))
     taken |= dict(named_roles({name: one for name, one in columns.items() if name not in taken}))
     for name, column in columns.items():
         role = taken.get(name) or other_role(column)
-        beside = found.across is not None and role[0] in {ColumnRole.AMOUNT, ColumnRole.DEBIT, ColumnRole.CREDIT}
-        yield name, (ColumnRole.UNUSED, found.sums.get(name) or BESIDE) if beside else role
+        if found.across is not None and role[0] in AMOUNTS:
+            yield name, (ColumnRole.UNUSED, found.sums.get(name) or BESIDE)
+        elif role[0] in AMOUNTS and (why := other_amount(name, role[0], taken, found)):
+            yield name, (ColumnRole.UNUSED, f"not loaded: {why}; to load it, say columns: {{{name}: amount}}")
+        else:
+            yield name, role
 
 
-def time_roles(columns: Mapping[str, ColumnProfile], *, has_months: bool) -> Iterator[Guess]:
-    """Yield the column of the time, or those of year and month; other days are texts."""
+def other_amount(
+    name: str, role: ColumnRole, taken: Mapping[str, tuple[ColumnRole, str]], found: TableProfile
+) -> str | None:
+    """Return why a column of amounts is none that is loaded; None if it is."""
+    sides = [column for column, (one, _) in taken.items() if one in {ColumnRole.DEBIT, ColumnRole.CREDIT}]
+    answered = [column for column, one in found.overrides.items() if one is ColumnRole.AMOUNT]
+    if sides and answered:
+        return f"{', '.join(answered)} is answered as the amount"
+    if role is ColumnRole.AMOUNT and sides:
+        return f"the amount is {' less '.join(sides)}"
+    if role is ColumnRole.AMOUNT and any(one is ColumnRole.SIDE for one, _ in taken.values()):
+        amounts = (column for column, one in found.columns.items() if other_role(one)[0] is ColumnRole.AMOUNT)
+        first = next(iter(answered), None) or next(amounts)
+        return f"the side is that of {first}" if name != first else None
+    return None
+
+
+def time_roles(columns: Mapping[str, ColumnProfile], *, has_time: bool, has_year: bool) -> Iterator[Guess]:
+    """Yield the column of the time, or those of year and month; other days are texts.
+
+    Beside months across, or a time that is answered, there is a year at most.
+    """
     days = [one for one in columns.values() if one.day is not None and one.day.grain is not Grain.YEAR]
-    years = [one for one in columns.values() if is_year(one)]
-    months = [one for one in columns.values() if is_month(one)]
-    if has_months:
-        yield from ((one.name, (ColumnRole.YEAR, f"its name and {one.values[0]}")) for one in years[:1])
-        yield from ((one.name, (ColumnRole.TEXT, "days beside months across")) for one in days)
+    years, months = period_parts(columns)
+    if has_time:
+        yield from ((one.name, (ColumnRole.YEAR, f"its name and {one.values[0]}")) for one in years[: not has_year])
+        yield from ((one.name, (ColumnRole.TEXT, "days beside the time")) for one in days)
         return
     if days:
         chosen = max(days, key=time_score)
@@ -245,6 +268,11 @@ def time_roles(columns: Mapping[str, ColumnProfile], *, has_months: bool) -> Ite
         yield years[0].name, (ColumnRole.YEAR, f"its name and '{years[0].values[0]}'")
         if months:
             yield months[0].name, (ColumnRole.MONTH, f"its name and '{months[0].values[0]}'")
+
+
+def period_parts(columns: Mapping[str, ColumnProfile]) -> tuple[list[ColumnProfile], list[ColumnProfile]]:
+    """Return the columns of years and those of the numbers of months."""
+    return [one for one in columns.values() if is_year(one)], [one for one in columns.values() if is_month(one)]
 
 
 def time_score(column: ColumnProfile) -> tuple[int, int, int]:

@@ -22,6 +22,16 @@ SCENARIO_KINDS: Final = (  # texts in the names of scenarios, files and sheets
 )
 
 
+SYMBOLS: Final = {
+    "€": "EUR",
+    "£": "GBP",
+    "CHF": "CHF",
+    "EUR": "EUR",
+    "USD": "USD",
+    "GBP": "GBP",
+    "US$": "USD",
+    "JPY": "JPY",
+}
 SPELT: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 
 
@@ -74,3 +84,14 @@ def scenario_kind(text: str) -> str | None:
 def named(words: str) -> re.Pattern[str]:
     """Return a pattern of whole words in the name of a column."""
     return re.compile(rf"(^|[^a-zà-ÿ])({words})($|[^a-zà-ÿ])", re.IGNORECASE)
+
+
+def currencies_in(text: str) -> set[str]:
+    """Return the codes of the currencies that a text names."""
+    return {code for mark, code in SYMBOLS.items() if re.search(rf"(?<![A-Z]){re.escape(mark)}(?![A-Z])", text)}
+
+
+def named_currency(column: str) -> str | None:
+    """Return the currency that the name of a column of amounts says; None if it names none, or several."""
+    codes = currencies_in(column)
+    return codes.pop() if len(codes) == 1 else None

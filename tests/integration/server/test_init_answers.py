@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import xlsxwriter
 
+from engine.instance.read import read_instance
 from tests.support.forking import tieout
 from tests.support.newcomer import first_statement, initialised
 
@@ -144,3 +145,48 @@ def test_a_load_that_fails_says_what_to_do_next(tmp_path: Path) -> None:
     made = tieout("init", books, "--from", file, SVC_STATE_DIR=str(tmp_path / "state"))
     assert made.returncode == 1
     assert f"Written, and not loaded. Edit {books} and run: tieout load --instance {books}; or mend" in made.stderr
+
+
+PERIODS = "Belegdatum;Jahr;Periode;Konto;Betrag\n30.11.2025;2025;11;0400;-2,50\n02.01.2026;2025;12;8400;{}\n"
+
+
+def test_days_and_periods_that_disagree_are_two_readings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "gl.csv"
+    file.write_text(PERIODS.format("1,00"), encoding="utf-8")
+    assert initialised(tmp_path / "books", file) == 1
+    told = capsys.readouterr().err
+    assert "gl.csv: row 3 is of 2026-01 by Belegdatum ('02.01.2026') and of 2025-12 by Jahr and Periode" in told
+    assert "say files: {gl.csv: {columns: {Belegdatum: time}}} or {columns: {Belegdatum: text}}" in told
+    for role, last in {"time": "2026-01", "text": "2025-12"}.items():
+        books = tmp_path / role
+        says = f"files: {{gl.csv: {{columns: {{Belegdatum: {role}}}}}}}\n"
+        assert initialised(books, file, answers=says) == 0
+        assert read_instance(books).catalogue.default.period_end == last
+
+
+def test_days_and_periods_that_agree_need_no_answer(tmp_path: Path) -> None:
+    file = tmp_path / "gl.csv"
+    file.write_text(PERIODS.format("1,00").replace("02.01.2026", "31.12.2025"), encoding="utf-8")
+    assert initialised(tmp_path / "books", file) == 0
+
+
+def test_a_balance_beside_debits_and_credits_is_loaded_if_it_is_answered(tmp_path: Path) -> None:
+    file = tmp_path / "SuSa.csv"
+    file.write_text(
+        "SuSa Dezember 2025;;;;\nKonto;EB;Soll;Haben;Saldo\n0400;10;5;2;13\n8400;0;;3;-3\n", encoding="utf-8"
+    )
+    says = "files: {SuSa.csv: {is: facts, columns: {Saldo: amount}}}\n"
+    assert initialised(tmp_path / "moved", file, answers="files: {SuSa.csv: {is: facts}}\n") == 0
+    assert initialised(tmp_path / "closed", file, answers=says) == 0
+    assert first_statement(tmp_path / "moved", tmp_path / "state1")["0400"] == Decimal(3)
+    closed = first_statement(tmp_path / "closed", tmp_path / "state2")
+    assert {label: closed[label] for label in ("0400", "8400")} == {"0400": Decimal(13), "8400": Decimal(-3)}
+
+
+def test_the_column_of_currencies_is_that_of_the_amounts_whose_name_says_none(tmp_path: Path) -> None:
+    file = tmp_path / "gl.csv"
+    rows = ["Date,Account,Currency,Amount,Amount EUR", "2025-12-31,0400,USD,100.00,92.00", "2025-12-30,0400,EUR,50,50"]
+    file.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    assert initialised(tmp_path / "books", file) == 0
+    measures = read_instance(tmp_path / "books").catalogue.domains["gl"].measures
+    assert (measures["amount"].currency, measures["amount_eur"].currency) == ("currency", None)

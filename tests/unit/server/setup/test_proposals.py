@@ -53,6 +53,8 @@ def roles(text: str) -> dict[str, str]:
             "date account currency amount units\n2026-01-05 A EUR 1.5 3\n2026-01-06 B USD 2 4",
             "time account currency amount amount",
         ),
+        ("Konto EB Soll Haben Saldo\nA 1 2 3 0\nB 4 5 6 3", "account unused debit credit unused"),
+        ("date account Betrag S/H Saldo\n2026-01-05 A 1 S 1\n2026-01-06 A 2 H -1", "time account amount side unused"),
         ("account Jan Feb Mar Total\nA 1 2 3 6\nB 4 5 6 15", "account across across across unused"),
     ],
 )
