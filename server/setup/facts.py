@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.model.calendar.periods import Grain
+from server.ingest.amount_looks import FAULTS
 from server.ingest.amounts import read_amounts
 from server.ingest.findings import Finding, Findings, located
 from server.ingest.notation import (
@@ -25,6 +26,7 @@ from server.setup.answers import Answers, FileAnswers
 from server.setup.figures import number_format
 from server.setup.periods import PERIOD, FactsTime, time_findings, time_of, two_times
 from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table
+from server.setup.source_tables import failed_formulas
 from server.setup.totals import without_totals
 from server.setup.trees import match_members, member_table
 from server.setup.words import named_currency, scenario_kind, slug, title
@@ -89,7 +91,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
         answers.open += [lack_of_time(found)] if len(answers.open) == known else []
         time = FactsTime(Grain.DATE, date.min, date.min, {})
     answers.open += [*two_times(found, findings), *unproven_sums(found)]
-    answers.open += unread_amounts(found, amounts, findings)
+    answers.open += [*unread_amounts(found, amounts, findings), *lost_figures(found, amounts)]
     scenario, scenarios, aliases = scenarios_of(found, said, members)
     return FactsTable(
         found=found,
@@ -144,6 +146,19 @@ def unread_amounts(found: TableProfile, columns: Sequence[NumberColumn], finding
         strange += [pair for pair, why in zip(column.numbers, reasons, strict=True) if why and "is no number" in why]
         if strange:
             yield f"{found.name}: {located(column.name, strange[:1])} is no number that a load reads: {HOW_AMOUNTS}"
+
+
+def lost_figures(found: TableProfile, columns: Sequence[NumberColumn]) -> Iterator[str]:
+    """Yield what is open of amounts whose formulas failed: a figure that is lost is not one that is absent."""
+    table = found.table
+    is_book = table.path is not None and table.path.suffix.lower() == ".xlsx"
+    failed = failed_formulas(table.path, table.sheet) if table.path is not None and is_book else {}
+    for column in columns:
+        lost = [f"row {row}: {text}" for text, row in column.others if text.casefold() in FAULTS]
+        lost += [failed[row] for row in table.sample.blanks(column.name) if row in failed] if failed else []
+        if lost:
+            says = f"{found.name}: {column.name} has a formula that failed ({lost[0]}), and its figure is lost"
+            yield f"{says}; mend it in the file"
 
 
 def unproven_sums(found: TableProfile) -> Iterator[str]:

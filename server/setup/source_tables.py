@@ -1,8 +1,10 @@
 """Source tables: the samples of the files that init is given, whose headings name each column once."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from zipfile import ZipFile
 
 import fastexcel
 
@@ -19,6 +21,8 @@ from server.ingest.dialect import (
 )
 from server.ingest.findings import SampleFault
 from server.ingest.sampling import SourceTable, sample_source
+
+FAILED = re.compile(r'<c r="([A-Z]+(\d+))"[^>]*t="e"[^>]*>.*?<v>([^<]*)</v>')  # a cell, its row and its error
 
 
 def source_tables(text: str) -> Iterator[SourceTable]:
@@ -78,3 +82,22 @@ def refuse_repeated(name: str, records: Sequence[Record]) -> None:
     if repeated:
         named = ", ".join(f"'{cell}'" for cell in repeated)
         raise SampleFault(f"{name}: row {row} names two columns {named}; give each column a name of its own")
+
+
+def failed_formulas(path: Path, sheet: str | None) -> dict[int, str]:
+    """Return the cells of a sheet, or of every sheet, whose formulas failed: by row, as `C3: #REF!`.
+
+    A reader of values gives them as empty.
+    """
+    found: dict[int, str] = {}
+    with ZipFile(path) as book:
+        files = dict(re.findall(r'<sheet name="([^"]*)"[^>]*r:id="([^"]*)"', book.read("xl/workbook.xml").decode()))
+        relations = book.read("xl/_rels/workbook.xml.rels").decode()
+        for name, relation in files.items():
+            target = re.search(rf'<Relationship [^>]*Id="{re.escape(relation)}"[^>]*>', relations)
+            place = re.search(r'Target="/?(?:xl/)?([^"]*)"', target[0]) if target else None
+            if place is None or (sheet is not None and name != sheet):
+                continue
+            text = book.read(f"xl/{place[1]}").decode()
+            found |= {int(cell[2]): f"{cell[1]}: {cell[3]}" for cell in FAILED.finditer(text)}
+    return found

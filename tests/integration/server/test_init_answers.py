@@ -190,3 +190,21 @@ def test_the_column_of_currencies_is_that_of_the_amounts_whose_name_says_none(tm
     assert initialised(tmp_path / "books", file) == 0
     measures = read_instance(tmp_path / "books").catalogue.domains["gl"].measures
     assert (measures["amount"].currency, measures["amount_eur"].currency) == ("currency", None)
+
+
+def test_a_formula_that_failed_is_a_figure_that_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    book = xlsxwriter.Workbook(tmp_path / "J.xlsx")
+    sheet = book.add_worksheet("J")
+    sheet.write_row(0, 0, ["Datum", "Konto", "Betrag"])
+    sheet.write_row(1, 0, ["31.12.2025", "0400", 1.5])
+    sheet.write_row(2, 0, ["30.12.2025", "8400"])
+    sheet.write_formula(2, 2, "=X!A1", None, "#REF!")
+    sheet.write_row(3, 0, ["29.12.2025", "8400", 2.5])
+    book.close()
+    (tmp_path / "gl.csv").write_text(
+        "Datum;Konto;Betrag\n31.12.2025;0400;1,50\n30.12.2025;8400;#REF!\n29.12.2025;1;2\n"
+    )
+    for name, place in {"J.xlsx": "C3: #REF!", "gl.csv": "row 3: #REF!"}.items():
+        assert initialised(tmp_path / "books", tmp_path / name) == 1
+        says = f"{name}: Betrag has a formula that failed ({place}), and its figure is lost; mend it in the file"
+        assert says in capsys.readouterr().err
