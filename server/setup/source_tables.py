@@ -3,10 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from html import unescape
 from pathlib import Path
-from zipfile import ZipFile
+from zipfile import ZipFile, is_zipfile
 
-import fastexcel
+import polars as pl
 
 from server.ingest.dialect import (
     HEAD,
@@ -22,6 +23,7 @@ from server.ingest.dialect import (
 from server.ingest.findings import SampleFault
 from server.ingest.sampling import SourceTable, sample_source
 
+WORKBOOK = "xl/workbook.xml"
 FAILED = re.compile(r'<c r="([A-Z]+(\d+))"[^>]*t="e"[^>]*>.*?<v>([^<]*)</v>')  # a cell, its row and its error
 
 
@@ -33,18 +35,33 @@ def source_tables(text: str) -> Iterator[SourceTable]:
     path = Path(text)
     if path.is_file() and path.suffix.lower() == ".csv":
         refuse_repeated(path.name, best_records(path))
-    elif path.is_file() and path.suffix.lower() == ".xlsx":
+    elif path.is_file() and path.suffix.lower() == ".xlsx" and is_workbook(path):
         for sheet, records in source_sheets(path):
             refuse_repeated(f"{path.name} [{sheet}]", records)
     yield from sample_source(text)
 
 
+def is_workbook(path: Path) -> bool:
+    """Tell whether a file is a workbook; sampling says what is wrong with one that is none."""
+    if not is_zipfile(path):
+        return False
+    with ZipFile(path) as book:
+        return WORKBOOK in book.namelist()
+
+
 def source_sheets(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield the first rows of each sheet of a workbook with the sheet's name."""
-    workbook = fastexcel.read_excel(path)
-    for sheet in workbook.sheet_names:
-        cells = workbook.load_sheet(sheet, header_row=None, skip_rows=0, n_rows=LOOK, dtypes="string").to_polars()
-        yield sheet, [[cell or "" for cell in row] for row in cells.iter_rows()]
+    sheets = pl.read_excel(
+        path,
+        sheet_id=0,
+        has_header=False,
+        infer_schema_length=0,
+        drop_empty_rows=False,
+        drop_empty_cols=False,
+        raise_if_empty=False,
+    )
+    for sheet, cells in sheets.items():
+        yield sheet, [[cell or "" for cell in row] for row in cells.head(LOOK).iter_rows()]
 
 
 def best_records(path: Path) -> Sequence[Record]:
@@ -91,12 +108,12 @@ def failed_formulas(path: Path, sheet: str | None) -> dict[int, str]:
     """
     found: dict[int, str] = {}
     with ZipFile(path) as book:
-        files = dict(re.findall(r'<sheet name="([^"]*)"[^>]*r:id="([^"]*)"', book.read("xl/workbook.xml").decode()))
+        files = dict(re.findall(r'<sheet name="([^"]*)"[^>]*r:id="([^"]*)"', book.read(WORKBOOK).decode()))
         relations = book.read("xl/_rels/workbook.xml.rels").decode()
         for name, relation in files.items():
             target = re.search(rf'<Relationship [^>]*Id="{re.escape(relation)}"[^>]*>', relations)
             place = re.search(r'Target="/?(?:xl/)?([^"]*)"', target[0]) if target else None
-            if place is None or (sheet is not None and name != sheet):
+            if place is None or (sheet is not None and unescape(name) != sheet):
                 continue
             text = book.read(f"xl/{place[1]}").decode()
             found |= {int(cell[2]): f"{cell[1]}: {cell[3]}" for cell in FAILED.finditer(text)}

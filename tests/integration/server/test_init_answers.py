@@ -208,3 +208,9 @@ def test_a_formula_that_failed_is_a_figure_that_is_lost(tmp_path: Path, capsys: 
         assert initialised(tmp_path / "books", tmp_path / name) == 1
         says = f"{name}: Betrag has a formula that failed ({place}), and its figure is lost; mend it in the file"
         assert says in capsys.readouterr().err
+
+
+def test_a_workbook_that_is_none_is_refused_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "J.xlsx").write_text("no workbook")
+    assert initialised(tmp_path / "books", tmp_path / "J.xlsx") == 1
+    assert "J.xlsx cannot be read: " in capsys.readouterr().err
