@@ -15,9 +15,9 @@ from server.ingest.columns import ParsedColumn, to_text
 from server.ingest.dates import iso_texts, joined_parts
 from server.ingest.detection import undecided
 from server.ingest.findings import Ambiguity, Reading, located
+from server.ingest.notation import FORMULA_FAULT
 from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
 
-FAULT = r"^#([A-Z/0-9]+[!?]|N/A|NV)$"  # of a formula, in English or German
 CREDITS = "amount.credits"
 OTHER_SEPARATORS = ";\t|,"  # likely ones first
 
@@ -131,7 +131,7 @@ class ExtractMapper:
     def reject_faults(self, name: str, ids: pl.Series) -> None:
         """Reject rows whose id is the error of a formula: two of them are not the same member."""
         if ids.str.starts_with("#").any():
-            self.rejects.where(ids.str.contains(FAULT), name, ids, "is a formula that failed")
+            self.rejects.where(ids.str.contains(FORMULA_FAULT), name, ids, "is a formula that failed")
 
     def once(self, name: str, ids: pl.Series) -> None:
         """Reject every row that repeats an id."""

@@ -31,6 +31,7 @@ NONE_WORDS: Final = frozenset(
         "missing",
     ]
 )
+FORMULA_FAULT = r"^#([A-Z/0-9]+[!?]|N/A|NV)$"  # of a formula that failed, in English or German
 SPACES = " \u00a0\u202f"
 MARKS: Final = {",": ",", ".": ".", " ": SPACES, "'": "'’", "none": ""}
 MOST_NUMBERS = 0.6  # share of the texts of a column of amounts that are numbers at least

@@ -124,9 +124,13 @@ def sample_file(path: Path) -> Iterator[SourceTable]:
             yield from sample_workbook(path)
         else:
             yield sample_typed(path)
-    except (OSError, pl.exceptions.PolarsError, fastexcel.FastExcelError, UnicodeDecodeError) as fault:
-        said = str(fault).strip().splitlines()[0]
-        raise SampleFault(f"{path.name} cannot be read: {said}") from fault
+    except (OSError, pl.exceptions.PolarsError, UnicodeDecodeError) as fault:
+        raise unreadable(path, fault) from fault
+
+
+def unreadable(path: Path, fault: Exception) -> SampleFault:
+    """Return the fault of a file that no library can read."""
+    return SampleFault(f"{path.name} cannot be read: {str(fault).strip().splitlines()[0]}")
 
 
 # Text.
@@ -204,12 +208,23 @@ def to_sample(
 # Workbooks and typed files.
 
 
+def workbook_sheets(path: Path) -> dict[str, list[list[str]]]:
+    """Return the cells of each sheet of a workbook as text. Raises SampleFault for a file that is no workbook."""
+    try:
+        workbook = fastexcel.read_excel(path)
+        names = workbook.sheet_names
+        return {
+            name: [[cell or "" for cell in row] for row in sheet_cells(workbook, name).iter_rows()] for name in names
+        }
+    except (OSError, fastexcel.FastExcelError) as fault:
+        raise unreadable(path, fault) from fault
+
+
 def sample_workbook(path: Path) -> Iterator[SourceTable]:
     """Yield the sheets of a workbook that hold a table."""
-    workbook = fastexcel.read_excel(path)
+    sheets = workbook_sheets(path)
     found = False
-    for sheet in workbook.sheet_names:
-        records = [[cell or "" for cell in row] for row in sheet_cells(workbook, sheet).iter_rows()]
+    for sheet, records in sheets.items():
         header_row = detect_header_row(records)
         if header_row is None:
             continue
@@ -217,13 +232,13 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
         table = TextTable(records, header_row, Findings())
         decided = heading_findings(table, whole=False).decided
         keys = [Finding("header_row", one.value, one.evidence) for one in decided]
-        if len(workbook.sheet_names) > 1:
-            keys.insert(0, Finding("sheet", sheet, f"one of {', '.join(workbook.sheet_names)}"))
-        name = f"{path.name} [{sheet}]" if len(workbook.sheet_names) > 1 else path.name
+        if len(sheets) > 1:
+            keys.insert(0, Finding("sheet", sheet, f"one of {', '.join(sheets)}"))
+        name = f"{path.name} [{sheet}]" if len(sheets) > 1 else path.name
         rows = [(row, record) for row, record in enumerate(records, 1) if row > header_row]
         yield SourceTable(
             path=path,
-            sheet=sheet if len(workbook.sheet_names) > 1 else None,
+            sheet=sheet if len(sheets) > 1 else None,
             sample=to_sample(name, join_names([records[header_row - 1]]), rows),
             findings=Findings(tuple(keys)),
             header_row=header_row,

@@ -1,5 +1,6 @@
 """Facts: how the rows of one file become facts - its format, its time, its amounts and its scenarios."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -10,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.model.calendar.periods import Grain
-from server.ingest.amount_looks import FAULTS
 from server.ingest.amounts import read_amounts
 from server.ingest.findings import Finding, Findings, located
 from server.ingest.notation import (
+    FORMULA_FAULT,
     Notation,
     NumberColumn,
     detect_factor,
@@ -26,7 +27,6 @@ from server.setup.answers import Answers, FileAnswers
 from server.setup.figures import number_format
 from server.setup.periods import PERIOD, FactsTime, time_findings, time_of, two_times
 from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table
-from server.setup.source_tables import failed_formulas
 from server.setup.totals import without_totals
 from server.setup.trees import match_members, member_table
 from server.setup.words import named_currency, scenario_kind, slug, title
@@ -150,12 +150,8 @@ def unread_amounts(found: TableProfile, columns: Sequence[NumberColumn], finding
 
 def lost_figures(found: TableProfile, columns: Sequence[NumberColumn]) -> Iterator[str]:
     """Yield what is open of amounts whose formulas failed: a figure that is lost is not one that is absent."""
-    table = found.table
-    is_book = table.path is not None and table.path.suffix.lower() == ".xlsx"
-    failed = failed_formulas(table.path, table.sheet) if table.path is not None and is_book else {}
     for column in columns:
-        lost = [f"row {row}: {text}" for text, row in column.others if text.casefold() in FAULTS]
-        lost += [failed[row] for row in table.sample.blanks(column.name) if row in failed] if failed else []
+        lost = [f"row {row}: {text}" for text, row in column.others if re.match(FORMULA_FAULT, text)]
         if lost:
             says = f"{found.name}: {column.name} has a formula that failed ({lost[0]}), and its figure is lost"
             yield f"{says}; mend it in the file"

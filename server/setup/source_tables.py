@@ -1,13 +1,8 @@
 """Source tables: the samples of the files that init is given, whose headings name each column once."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from html import unescape
 from pathlib import Path
-from zipfile import ZipFile, is_zipfile
-
-import polars as pl
 
 from server.ingest.dialect import (
     HEAD,
@@ -21,10 +16,7 @@ from server.ingest.dialect import (
     split_records,
 )
 from server.ingest.findings import SampleFault
-from server.ingest.sampling import SourceTable, sample_source
-
-WORKBOOK = "xl/workbook.xml"
-FAILED = re.compile(r'<c r="([A-Z]+(\d+))"[^>]*t="e"[^>]*>.*?<v>([^<]*)</v>')  # a cell, its row and its error
+from server.ingest.sampling import SourceTable, sample_source, workbook_sheets
 
 
 def source_tables(text: str) -> Iterator[SourceTable]:
@@ -35,33 +27,10 @@ def source_tables(text: str) -> Iterator[SourceTable]:
     path = Path(text)
     if path.is_file() and path.suffix.lower() == ".csv":
         refuse_repeated(path.name, best_records(path))
-    elif path.is_file() and path.suffix.lower() == ".xlsx" and is_workbook(path):
-        for sheet, records in source_sheets(path):
-            refuse_repeated(f"{path.name} [{sheet}]", records)
+    elif path.is_file() and path.suffix.lower() == ".xlsx":
+        for sheet, records in workbook_sheets(path).items():
+            refuse_repeated(f"{path.name} [{sheet}]", records[:LOOK])
     yield from sample_source(text)
-
-
-def is_workbook(path: Path) -> bool:
-    """Tell whether a file is a workbook; sampling says what is wrong with one that is none."""
-    if not is_zipfile(path):
-        return False
-    with ZipFile(path) as book:
-        return WORKBOOK in book.namelist()
-
-
-def source_sheets(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield the first rows of each sheet of a workbook with the sheet's name."""
-    sheets = pl.read_excel(
-        path,
-        sheet_id=0,
-        has_header=False,
-        infer_schema_length=0,
-        drop_empty_rows=False,
-        drop_empty_cols=False,
-        raise_if_empty=False,
-    )
-    for sheet, cells in sheets.items():
-        yield sheet, [[cell or "" for cell in row] for row in cells.head(LOOK).iter_rows()]
 
 
 def best_records(path: Path) -> Sequence[Record]:
@@ -99,22 +68,3 @@ def refuse_repeated(name: str, records: Sequence[Record]) -> None:
     if repeated:
         named = ", ".join(f"'{cell}'" for cell in repeated)
         raise SampleFault(f"{name}: row {row} names two columns {named}; give each column a name of its own")
-
-
-def failed_formulas(path: Path, sheet: str | None) -> dict[int, str]:
-    """Return the cells of a sheet, or of every sheet, whose formulas failed: by row, as `C3: #REF!`.
-
-    A reader of values gives them as empty.
-    """
-    found: dict[int, str] = {}
-    with ZipFile(path) as book:
-        files = dict(re.findall(r'<sheet name="([^"]*)"[^>]*r:id="([^"]*)"', book.read(WORKBOOK).decode()))
-        relations = book.read("xl/_rels/workbook.xml.rels").decode()
-        for name, relation in files.items():
-            target = re.search(rf'<Relationship [^>]*Id="{re.escape(relation)}"[^>]*>', relations)
-            place = re.search(r'Target="/?(?:xl/)?([^"]*)"', target[0]) if target else None
-            if place is None or (sheet is not None and unescape(name) != sheet):
-                continue
-            text = book.read(f"xl/{place[1]}").decode()
-            found |= {int(cell[2]): f"{cell[1]}: {cell[3]}" for cell in FAILED.finditer(text)}
-    return found

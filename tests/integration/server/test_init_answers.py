@@ -204,7 +204,7 @@ def test_a_formula_that_failed_is_a_figure_that_is_lost(tmp_path: Path, capsys: 
     (tmp_path / "gl.csv").write_text(
         "Datum;Konto;Betrag\n31.12.2025;0400;1,50\n30.12.2025;8400;#REF!\n29.12.2025;1;2\n"
     )
-    for name, place in {"J.xlsx": "C3: #REF!", "gl.csv": "row 3: #REF!"}.items():
+    for name, place in {"J.xlsx": "row 3: #REF!", "gl.csv": "row 3: #REF!"}.items():
         assert initialised(tmp_path / "books", tmp_path / name) == 1
         says = f"{name}: Betrag has a formula that failed ({place}), and its figure is lost; mend it in the file"
         assert says in capsys.readouterr().err
