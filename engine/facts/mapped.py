@@ -86,7 +86,7 @@ class MappedFacts:
             return Presence(tuple(sorted(days)), sum(part.rows for part in undated))
         inside = self.inside(within)
         held = (
-            self.values(parts, domain, DATE, None, inside)
+            self.values([part for part in parts if part.dates], domain, DATE, None, inside)
             if load
             else self.occurring(domain, scenario, DATE, days, within)
         )

@@ -145,9 +145,12 @@ def test_a_breakdown_is_the_queries_by_its_members_and_periods(data: st.DataObje
             request = replace(drawn, filters=kept)
             found = by_cell(ask(door, books, request))
             for place in sorted({place for _, _, place in found if place is not None})[:6]:
-                alone = by_cell(ask(door, books, narrowed(books, request, dict(place))))
+                within = narrowed(books, request, dict(place))
+                alone = by_cell(ask(door, books, within))
+                alike = within.asked.grain == request.asked.grain  # else a side may count as 0 in one of them alone
                 for (line, column, at), told in found.items():
-                    if at == place and not told.repeats and told.figure is not UNAVAILABLE:
+                    compared = at == place and (alike or not column.startswith("var"))
+                    if compared and not told.repeats and told.figure is not UNAVAILABLE:
                         other = alone.get((line, column, None))  # own postings of a node: no line where there are none
                         assert told.figure == (other.figure if other else MISSING), (request, line, column, place)
 

@@ -233,6 +233,7 @@ def test_presence_and_rows_are_those_of_plain_python(tmp_path: Path, kind: str, 
         assert presence.last(span) == max((day for day in days if span.holds(day)), default=None)
         assert presence.through == max(days, default=None)
         assert presence.undated == sum(day is None for _, day, *_ in mine)
+        assert store.presence("gl", "budget", cell, "load-gl-0") == presence  # the only load
         assert presence.holds(WITHOUT_DATE) == (presence.undated > 0)
         assert not presence.days(WITHOUT_DATE)
         without = RowSlice(domain="gl", scenario="budget", span=WITHOUT_DATE, columns=("date", "text"))
