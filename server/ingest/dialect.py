@@ -166,9 +166,7 @@ def detect_header_row(records: Sequence[Record]) -> int | None:
         names = [cell for cell in record if cell]
         if len(names) < max(2, TEXT_HEADING * usual) or row == len(records):
             continue
-        if len(set(names)) == len(names) and is_heading(names):
-            return row
-        return None
+        return row if is_heading(names) else None
     return None
 
 

@@ -1,5 +1,6 @@
 """Sampling: some rows of a file as text, from its head, its end and places between, with what its bytes say."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -124,13 +125,17 @@ def sample_file(path: Path) -> Iterator[SourceTable]:
             yield from sample_workbook(path)
         else:
             yield sample_typed(path)
-    except (OSError, pl.exceptions.PolarsError, UnicodeDecodeError) as fault:
-        raise unreadable(path, fault) from fault
+    except (OSError, pl.exceptions.PolarsError, fastexcel.FastExcelError, UnicodeDecodeError) as fault:
+        said = str(fault).strip().splitlines()[0]
+        raise SampleFault(f"{path.name} cannot be read: {said}") from fault
 
 
-def unreadable(path: Path, fault: Exception) -> SampleFault:
-    """Return the fault of a file that no library can read."""
-    return SampleFault(f"{path.name} cannot be read: {str(fault).strip().splitlines()[0]}")
+def refuse_repeated(name: str, row: int, names: Sequence[str]) -> None:
+    """Raise SampleFault if a row of column names holds a name twice."""
+    repeated = [cell for cell, times in Counter(map(str.strip, names)).items() if cell and times > 1]
+    if repeated:
+        quoted = ", ".join(f"'{cell}'" for cell in repeated)
+        raise SampleFault(f"{name}: row {row} names two columns {quoted}; give each column a name of its own")
 
 
 # Text.
@@ -151,6 +156,7 @@ def sample_text(path: Path) -> SourceTable:
             f"{path.name} has no heading: no row of column names stands above rows as wide, by comma, semicolon, tab "
             "or pipe; write the names of the columns in its first row"
         )
+    refuse_repeated(path.name, table.header_row, table.records[table.header_row - 1])
     if encoding.value == "utf-8" and not is_whole:
         encoding = encoding_behind(path, size) or encoding
     footer = table.findings.value("csv.skip_footer") or 0
@@ -208,27 +214,18 @@ def to_sample(
 # Workbooks and typed files.
 
 
-def workbook_sheets(path: Path) -> dict[str, list[list[str]]]:
-    """Return the cells of each sheet of a workbook as text. Raises SampleFault for a file that is no workbook."""
-    try:
-        workbook = fastexcel.read_excel(path)
-        names = workbook.sheet_names
-        return {
-            name: [[cell or "" for cell in row] for row in sheet_cells(workbook, name).iter_rows()] for name in names
-        }
-    except (OSError, fastexcel.FastExcelError) as fault:
-        raise unreadable(path, fault) from fault
-
-
 def sample_workbook(path: Path) -> Iterator[SourceTable]:
     """Yield the sheets of a workbook that hold a table."""
-    sheets = workbook_sheets(path)
+    workbook = fastexcel.read_excel(path)
+    sheets = workbook.sheet_names
     found = False
-    for sheet, records in sheets.items():
+    for sheet in sheets:
+        records = [[cell or "" for cell in row] for row in sheet_cells(workbook, sheet).iter_rows()]
         header_row = detect_header_row(records)
         if header_row is None:
             continue
         found = True
+        refuse_repeated(f"{path.name} [{sheet}]", header_row, records[header_row - 1])
         table = TextTable(records, header_row, Findings())
         decided = heading_findings(table, whole=False).decided
         keys = [Finding("header_row", one.value, one.evidence) for one in decided]

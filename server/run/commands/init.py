@@ -12,13 +12,12 @@ from engine.instance.read import read_instance
 from server.base.settings import Settings
 from server.ingest.database_samples import WRITTEN_SO
 from server.ingest.findings import SampleFault
-from server.ingest.sampling import SourceTable
+from server.ingest.sampling import SourceTable, sample_source
 from server.run.commands import load
 from server.run.commands.console import DONE, FAULTY, err, out
 from server.setup.answers import Answers, BadAnswer, read_answers
 from server.setup.instance_files import instance_files
 from server.setup.proposal import BooksProposal, NoBooks, propose
-from server.setup.source_tables import source_tables
 
 ASK_AGAIN = "Nothing was written."
 
@@ -48,7 +47,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     try:
         answers = read_answers(asked.answers) if asked.answers else Answers()
         answers.ask = ask if sys.stdin.isatty() and sys.stdout.isatty() else None
-        tables = [table for path in asked.files for table in source_tables(str(path))]
+        tables = [table for path in asked.files for table in sample_source(str(path))]
         books = propose(tables, answers, folder.resolve().name)
     except (SampleFault, BadAnswer, NoBooks) as fault:
         err.print(f"{fault}\n{ASK_AGAIN}", markup=False)
