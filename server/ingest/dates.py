@@ -22,13 +22,14 @@ SHAPES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 DIRECTIVE = re.compile(r"%[-_0]?(.)", re.DOTALL)
 DAYS, TIMES = "dejF", "HMSTIp"
-MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTHS: Final = tuple(name[:3].casefold() for name in ENGLISH)
 USUAL: Final = (
     "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%d.%m.%y", "%d/%m/%y",
     "%m/%d/%y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%b %d, %Y", "%Y%m", "%b-%y", "%b %Y", "%m/%Y", "%m.%Y",
 )  # fmt: skip
 MONTH_DIGITS: Final = re.compile(
-    r"(?:(?:p|per|periode?|período|periodo|période|m|mon|months?|monat|mois|mes|mese|maand)[ ._-]?)?(\d{1,2})"
+    r"(?:(?P<word>p|per|periode?|período|periodo|période|m|mon|months?|monat|mois|mes|mese|maand)[\s._-]*)?"
+    r"(?P<month>\d{1,2})"
 )
 COARSER: Final = (Grain.WEEK, Grain.MONTH, Grain.QUARTER, Grain.YEAR)  # that the time of a domain may have
 MOST_TRIED = 100  # texts of which the key is looked for
@@ -122,7 +123,7 @@ def month_number(text: str, months: Sequence[str] = ()) -> str | None:
     digits = MONTH_DIGITS.fullmatch(word)
     if named:
         return f"{named[0]:02}"
-    return f"{int(digits[1]):02}" if digits else None
+    return f"{int(digits['month']):02}" if digits else None
 
 
 def hint_days(column: pl.Series, reasons: pl.Series, dates: DateFormat, grain: Grain) -> pl.Series:

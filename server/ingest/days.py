@@ -152,6 +152,11 @@ def month_number(word: str, language: str) -> int | None:
     return next((number for number, names in enumerate(MONTH_NAMES[language], 1) if bare in names), None)
 
 
+def named_month(word: str) -> int | None:
+    """Return the number of a month by its name in any language; None if it is none."""
+    return next((number for language in MONTH_NAMES if (number := month_number(word, language))), None)
+
+
 def language_of(words: Iterable[str]) -> str | None:
     """Return the first language in which words are all names of months; None if there is none."""
     known = list(words)
@@ -314,7 +319,7 @@ def runs_of(columns: Sequence[str], fits: Callable[[str], bool]) -> Iterator[lis
 
 def is_month_name(name: str) -> bool:
     """Tell whether a column is named by a month alone."""
-    return any(month_number(name.strip(), language) for language in MONTH_NAMES)
+    return named_month(name.strip()) is not None
 
 
 def is_dated_month(name: str) -> bool:

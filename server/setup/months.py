@@ -7,23 +7,13 @@ from typing import Final
 
 import polars as pl
 
-from server.ingest import dates
-from server.ingest.days import (
-    MONTH_NAMES,
-    MonthColumns,
-    detect_month_columns,
-    is_dated_month,
-    is_month_name,
-    month_number,
-)
+from server.ingest.dates import MONTH_DIGITS, MONTHS, month_number
+from server.ingest.days import MonthColumns, detect_month_columns, is_dated_month, is_month_name, named_month
 from server.ingest.findings import Finding, Findings
 from server.ingest.notation import NumberColumn
 from server.setup.figures import exact_figures
 
 FEWEST: Final = 3  # months that make a table of months across
-NUMBERED: Final = re.compile(
-    r"(?P<word>|p|per\.?|periode?|period|m|monat|month)[\s._-]*0?(?P<month>[1-9]|1[0-2])", re.IGNORECASE
-)
 SPOKEN: Final = re.compile(r"(?P<word>[^\W\d_]+)[\s._-]+(?P<month>[^\W\d_]+\.?)")
 SPANS: Final = (3, 6)  # months of a quarter and of a half
 
@@ -40,12 +30,12 @@ def month_columns(columns: Sequence[str], kinds: Iterable[re.Pattern[str]]) -> M
             return found if found.has_years or differ(map(month_of, found.names)) else None
     groups: dict[str, dict[str, int]] = {}
     for name in columns:
-        numbered, spoken = NUMBERED.fullmatch(name.strip()), SPOKEN.fullmatch(name.strip())
+        spoken = SPOKEN.fullmatch(name.strip())
         is_kind = spoken is not None and any(kind.search(spoken["word"]) for kind in kinds)
-        match = numbered or (spoken if is_kind else None)
+        match = numbered(name) or (spoken if is_kind else None)
         if match and (month := month_of(name)):
-            groups.setdefault(match["word"].lower(), {})[name] = month
-    fitting = [group for word, group in groups.items() if len(group) >= (FEWEST if word else len(dates.MONTHS))]
+            groups.setdefault((match["word"] or "").lower(), {})[name] = month
+    fitting = [group for word, group in groups.items() if len(group) >= (FEWEST if word else len(MONTHS))]
     if len(fitting) != 1 or not differ(fitting[0].values()):
         return None
     return MonthColumns(tuple(fitting[0]), has_years=False, findings=month_names(fitting[0]))
@@ -59,27 +49,32 @@ def differ(months: Iterable[int | None]) -> bool:
 
 def month_names(months: Mapping[str, int]) -> Findings:
     """Return the key that reads the names of columns as months; none if a load reads them without it."""
-    if all(dates.month_number(name) == f"{month:02}" for name, month in months.items()):
+    if all(month_number(name) == f"{month:02}" for name, month in months.items()):
         return Findings()
     written = {month: name for name, month in months.items()}
-    names = [written.get(month, name.capitalize()) for month, name in enumerate(dates.MONTHS, 1)]
+    names = [written.get(month, name.capitalize()) for month, name in enumerate(MONTHS, 1)]
     return Findings((Finding("dates.months", names, f"columns {', '.join(months)}"),))
 
 
 def month_of(name: str) -> int | None:
     """Return the number of a month by its name in any language, or by its number; None if it is none."""
-    named = (number for language in MONTH_NAMES if (number := month_number(name.strip(), language)))
-    if (number := next(named, None)) is not None:
+    if number := named_month(name.strip()):
         return number
-    if match := NUMBERED.fullmatch(name.strip()):
+    if match := numbered(name):
         return int(match["month"])
-    match = SPOKEN.fullmatch(name.strip())
-    return month_of(match["month"]) if match else None
+    spoken = SPOKEN.fullmatch(name.strip())
+    return month_of(spoken["month"]) if spoken else None
+
+
+def numbered(name: str) -> re.Match[str] | None:
+    """Return the parts of a name that is the number of a month (`P01`, `Monat 1`, `1`); None if it is none."""
+    match = MONTH_DIGITS.fullmatch(name.strip().casefold())
+    return match if match and 1 <= int(match["month"]) <= len(MONTHS) else None
 
 
 def is_numbered(names: Sequence[str]) -> bool:
     """Tell whether months are named by numbers, which a fiscal year may count from another month than January."""
-    return all(NUMBERED.fullmatch(name.strip()) for name in names)
+    return all(map(numbered, names))
 
 
 def turns_the_year(names: Sequence[str]) -> bool:

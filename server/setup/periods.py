@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Final
 
+import polars as pl
 from msgspec import Struct
 
-from engine.model.calendar.periods import Grain
-from server.ingest.dates import in_format
-from server.ingest.days import MONTH_NAMES, month_number, typed_days
+from engine.model.calendar.periods import GRAINS, Grain
+from server.ingest.dates import UNREADABLE, in_format
+from server.ingest.days import MONTH_NAMES, named_month, typed_days
 from server.ingest.findings import Ambiguity, Finding, Findings, Reading, at_row
 from server.setup.months import is_numbered, month_of, turns_the_year
 from server.setup.roles import ColumnRole, TableProfile, period_parts
-from server.setup.written_days import bounds_in
 
 PERIOD: Final = "period"  # the key of answers that says the time of every row of a file
 OF_ONE_YEAR: Final = "or take all as months of one calendar year"
@@ -24,11 +24,7 @@ ISO_MONTH = re.compile(rf"(?<!\d)({CENTURY})[-_. ]?(0[1-9]|1[0-2])(?!\d)")
 DAY = re.compile(rf"(?<!\d)(\d{{1,2}})([./-])(\d{{1,2}})\2({CENTURY})(?!\d)")
 NUMBERED_MONTH = re.compile(rf"(?<![\d./-])(0?[1-9]|1[0-2])[./-]({CENTURY})(?!\d)")
 NAMED_MONTH = re.compile(rf"([^\W\d_]{{3,}})[\s.,'_-]+({CENTURY})(?!\d)")
-SAID: Final = {  # of a code, its grain and its first day
-    Grain.MONTH: re.compile(rf"{CENTURY}-(0[1-9]|1[0-2])"),
-    Grain.QUARTER: re.compile(rf"{CENTURY}-Q[1-4]"),
-    Grain.YEAR: re.compile(CENTURY),
-}
+SAID: Final = (Grain.MONTH, Grain.QUARTER, Grain.YEAR)  # what the period of all rows may be
 
 
 class FactsTime(Struct, frozen=True):
@@ -138,9 +134,8 @@ def codes_in(text: str) -> Iterator[str]:
     rest = DAY.sub(" ", text)
     yield from (f"{year}-{month}" for year, month in ISO_MONTH.findall(rest))
     yield from (f"{year}-{int(month):02}" for month, year in NUMBERED_MONTH.findall(rest))
-    for word, year in NAMED_MONTH.findall(rest):
-        number = next((number for language in MONTH_NAMES if (number := month_number(word, language))), None)
-        yield from [f"{year}-{number:02}"] if number else []
+    named = ((year, named_month(word)) for word, year in NAMED_MONTH.findall(rest))
+    yield from (f"{year}-{number:02}" for year, number in named if number)
     years = YEAR.findall(rest)
     yield from (f"{year}-{number:02}" for number in months_in(rest) for year in years[:1])
     yield from years
@@ -170,8 +165,7 @@ def time_of(found: TableProfile, findings: Findings) -> FactsTime | None:
         return FactsTime(day.grain, day.first, day.last, {})
     if column is not None:
         format_, months = findings.value("dates.format"), tuple(findings.value("dates.months") or ())
-        bounds = bounds_in(found.table.sample.frame[column], str(format_), months) if format_ else None
-        return FactsTime(bounds.grain, bounds.first, bounds.last, {}) if bounds else None
+        return time_in(found.table.sample.frame[column], str(format_), months) if format_ else None
     if found.across is not None:
         return time_across(found, findings.value("unpivot.year"))
     frame = found.table.sample.frame
@@ -183,6 +177,16 @@ def time_of(found: TableProfile, findings: Findings) -> FactsTime | None:
         return FactsTime(Grain.YEAR, date(int(years[0]), 1, 1), date(int(years[-1]), 12, 31), {})
     pairs = sorted({(int(one), int(other)) for one, other in frame.select(year, month).drop_nulls().iter_rows()})
     return FactsTime(Grain.MONTH, date(*pairs[0], 1), date(*pairs[-1], 1), {})
+
+
+def time_in(texts: pl.Series, format_: str, months: tuple[str, ...]) -> FactsTime | None:
+    """Return the time of a column in a format that was answered; None if a text is no day in it."""
+    read = in_format(texts.drop_nulls().unique(), format_, months)
+    if read.is_empty() or read.str.starts_with(UNREADABLE).any():
+        return None
+    grain = Grain.MONTH if read.str.len_chars().max() == len("2026-01") else Grain.DATE
+    days = sorted(date.fromisoformat(f"{text}-01"[: len("2026-01-31")]) for text in read)
+    return FactsTime(grain, days[0], days[-1], {})
 
 
 def time_across(found: TableProfile, said: str | None) -> FactsTime | None:
@@ -202,8 +206,8 @@ def time_across(found: TableProfile, said: str | None) -> FactsTime | None:
 
 def time_said(code: str) -> FactsTime | None:
     """Return the time of rows that are all of one period; None if its code is none of a month, quarter or year."""
-    grain = next((grain for grain, shape in SAID.items() if shape.fullmatch(code)), None)
-    if grain is None:
+    grain = next((grain for grain in SAID if GRAINS[grain].parse(code) is not None), None)
+    if grain is None or not YEAR.fullmatch(code[:4]):
         return None
     year, part = int(code[:4]), code[5:]
     if grain is Grain.YEAR:

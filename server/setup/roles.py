@@ -13,6 +13,7 @@ from engine.model.calendar.periods import Grain
 from server.ingest.days import (
     DATE_WORDS,
     MONTH_WORDS,
+    YEAR,
     YEAR_WORDS,
     DayColumn,
     MonthColumns,
@@ -285,8 +286,8 @@ def time_score(column: ColumnProfile) -> tuple[int, int, int]:
 
 def is_year(column: ColumnProfile) -> bool:
     """Tell whether a column holds years and is named so."""
-    years = all(re.fullmatch(r"(19|20)\d\d", value) for value in column.values)
-    return bool(column.values) and years and bool(YEAR_WORDS.search(words_of(column.name)))
+    years = bool(column.values) and all(map(YEAR.match, column.values))
+    return years and bool(YEAR_WORDS.search(words_of(column.name)))
 
 
 def is_month(column: ColumnProfile) -> bool:

@@ -1,15 +1,11 @@
 """Written days: forms of days that a load reads by a format, and that its own detection does not look for."""
 
 import re
-from datetime import date
 from typing import Final
 
-import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.calendar.periods import Grain
-from server.ingest.dates import UNREADABLE, in_format
 from server.ingest.days import DATE_WORDS, DayColumn, detect_days, typed_days
 from server.ingest.findings import Finding, Findings, SampleTable
 
@@ -59,21 +55,3 @@ def days_in_form(sample: SampleTable, column: str, *, is_time: bool) -> DayColum
         evidence = f"{column}, row {pairs[0][1]}: '{pairs[0][0]}'"
         return replace(read, findings=Findings((Finding(FORMAT, written, evidence), *rest)))
     return None
-
-
-class DayBounds(Struct, frozen=True):
-    """The first and the last day of a column in a format, and the grain of that."""
-
-    grain: Grain
-    first: date
-    last: date
-
-
-def bounds_in(texts: pl.Series, format_: str, months: tuple[str, ...]) -> DayBounds | None:
-    """Return the bounds of a column in a format that was answered; None if a text is no day in it."""
-    read = in_format(texts.drop_nulls().unique(), format_, months)
-    if read.is_empty() or read.str.starts_with(UNREADABLE).any():
-        return None
-    grain = Grain.MONTH if read.str.len_chars().max() == len("2026-01") else Grain.DATE
-    days = sorted(date.fromisoformat(f"{text}-01"[: len("2026-01-31")]) for text in read)
-    return DayBounds(grain, days[0], days[-1])
