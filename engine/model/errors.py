@@ -19,6 +19,11 @@ def closest(got: str, names: Sequence[str]) -> list[str]:
     return [by_fold[fold] for fold in close]
 
 
+def guess(close: Sequence[str]) -> str:
+    """Return the sentence that asks whether names were meant, after a space; nothing if there are none."""
+    return f" Did you mean {quoted(close)}?" if close else ""
+
+
 def quoted(names: Iterable[str], most: int = ECHO_NAMES) -> str:
     """Join names for a sentence: 'a', 'b' or 'c'. Truncates long lists."""
     known = list(names)
@@ -164,10 +169,8 @@ class UnknownName(Refusal):
         """Refuse the name `got` of a `kind` and suggest visible names. `hint` says which call lists them."""
         names = sorted(visible)
         close = closest(got, names) if close is None else close
-        guess = f" Did you mean {quoted(close)}?" if close else ""
-        return cls(
-            f"There is no {kind} {quoted([got])}.{guess} {hint}", field=field, got=got, valid=names, did_you_mean=close
-        )
+        said = f"There is no {kind} {quoted([got])}.{guess(close)} {hint}"
+        return cls(said, field=field, got=got, valid=names, did_you_mean=close)
 
 
 class BadPeriod(Refusal):

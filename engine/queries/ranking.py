@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from engine.model.errors import BadArguments, closest, quoted
+from engine.model.errors import BadArguments, closest, guess, quoted
 from engine.model.notes import Note
 from engine.model.requests import MetricRequest
 from engine.queries.values import Query, Ranking
@@ -61,10 +61,9 @@ def ordering(name: str, lines: Sequence[str], aliases: Sequence[str]) -> tuple[i
         return found[0]
     valid = [spelling(lines[line], aliases[column]) for line, column in found or every]
     close = [] if found else closest(name, [*lines, *aliases, *valid])
-    guess = f" Did you mean {quoted(close)}?" if close else ""
     what = "stands for several columns" if found else "is no column of this call"
     raise BadArguments(
-        f"order_by {quoted([name])} {what}.{guess} Name a metric, an alias, or metric@alias.",
+        f"order_by {quoted([name])} {what}.{guess(close)} Name a metric, an alias, or metric@alias.",
         field="order_by",
         got=name,
         valid=valid if found else working(lines, aliases, valid),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from engine.books.reader import Reader
 from engine.books.visible_feeds import VisibleFeed, is_served
 from engine.model.calendar.periods import Period
-from engine.model.errors import ECHO_NAMES, BadArguments, UnknownName, closest, quoted
+from engine.model.errors import ECHO_NAMES, BadArguments, UnknownName, closest, guess, quoted
 from engine.model.feeds import Binding, LoadStatus
 from engine.model.notes import Note
 from engine.model.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
@@ -100,9 +100,8 @@ def statuses_of(status: str | None) -> Collection[LoadStatus]:
         return tuple(LoadStatus)
     if status not in STATUSES:
         close = closest(status, list(STATUSES))
-        guess = f" Did you mean {quoted(close)}?" if close else ""
         raise BadArguments(
-            f"There is no status {quoted([status])}.{guess} failed_* stands for every failure.",
+            f"There is no status {quoted([status])}.{guess(close)} failed_* stands for every failure.",
             field="status",
             got=status,
             valid=STATUSES,

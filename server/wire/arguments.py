@@ -14,7 +14,7 @@ from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_json
 
-from engine.model.errors import MOST_CHARACTERS, BadArguments, closest, echo, quoted
+from engine.model.errors import MOST_CHARACTERS, BadArguments, closest, echo, guess, quoted
 from engine.model.requests import Request
 
 # Schemas of requests, in the plainest form of JSON Schema, which every client reads.
@@ -126,7 +126,6 @@ LEAVES_OUT = re.compile(r"(is_?)?not|n(e|eq|in)$|ex|without", re.IGNORECASE)  # 
 OF_EXCLUSION = ("exclude", "include")
 UNKNOWN = "unexpected_keyword_argument"
 MISSING = ("missing", "missing_argument")
-SEVERAL = 2
 JSON_KINDS: list[tuple[type | tuple[type, ...], str]] = [
     (bool, "true or false"),
     (str, "text"),
@@ -188,14 +187,13 @@ def refusal(errors: Sequence[ErrorDetails], shape: Shape[Any], sent: Json) -> Ba
         return unknown_argument(path, missing, shape, sent)
     field = ".".join(str(part) for part in path) or "arguments"
     if error["type"] in MISSING:
-        valid, example = choices_at(shape.schema, path), examples_of(missing or [path], shape, sent)
+        valid, example = schema_at(shape.schema, path).get("enum", ()), examples_of(missing or [path], shape, sent)
         return BadArguments(lacking(missing or [path]), field=field, valid=valid, example=example)
     if error["type"] == "literal_error":
-        choices = choices_at(shape.schema, path)
+        choices = schema_at(shape.schema, path).get("enum", ())
         close = closest(str(error["input"]), choices)
-        guess = f" Did you mean {quoted(close)}?" if close else ""
         return BadArguments(
-            f"The argument {quoted([field])} takes {quoted(choices)}.{guess}",
+            f"The argument {quoted([field])} takes {quoted(choices)}.{guess(close)}",
             field=field,
             got=error["input"],
             valid=choices,
@@ -215,16 +213,15 @@ def unknown_argument(
     path: Sequence[Any], missing: Sequence[Sequence[Any]], shape: Shape[Any], sent: Json
 ) -> BadArguments:
     """Return the error for an unknown argument and what is missing beside it, which may be what was meant."""
-    name, known = str(path[-1]), known_fields(shape.schema, path)
+    name, known = str(path[-1]), list(schema_at(shape.schema, path[:-1]).get("properties", {}))
     close = closest(name, known)
     meant_for = next((key for key in close if [*path[:-1], key] in missing), None)
     others = [other for other in missing if other[-1] != meant_for]
     if meant_for and len(path) == 1:
         sent = {**sent, meant_for: sent[name]}
     field = ".".join(map(str, path))
-    guess = f" Did you mean {quoted(close)}?" if close else ""
     return BadArguments(
-        f"There is no argument {quoted([field])}.{guess} {lacking(others)}".rstrip(),
+        f"There is no argument {quoted([field])}.{guess(close)} {lacking(others)}".rstrip(),
         field=field,
         got=name,
         valid=known,
@@ -236,7 +233,7 @@ def unknown_argument(
 def lacking(missing: Sequence[Sequence[Any]]) -> str:
     """Return a sentence that names missing arguments, nothing if there are none."""
     names = [quoted([".".join(map(str, path))]) for path in missing]
-    if len(names) < SEVERAL:
+    if len(names) < 2:
         return "".join(f"The argument {name} is missing." for name in names)
     return f"The arguments {', '.join(names[:-1])} and {names[-1]} are missing."
 
@@ -329,19 +326,12 @@ def path_of(error: ErrorDetails) -> list[Any]:
     return [part for part in error["loc"] if part not in {"str", "tuple[str, ...]", "Exclusion"}]
 
 
-def known_fields(schema: Json, path: Sequence[Any]) -> list[str]:
-    """Return the known arguments at the place of an unknown one."""
-    for step in path[:-1]:
-        schema = schema.get("items", schema) if isinstance(step, int) else schema.get("properties", {}).get(step, {})
-    return list(schema.get("properties", {}))
-
-
-def choices_at(schema: Json, path: Sequence[Any]) -> list[str]:
-    """Return the allowed values of an argument."""
+def schema_at(schema: Json, path: Sequence[Any]) -> Json:
+    """Return the schema of an argument."""
     for step in path:
         inner = schema.get("items" if isinstance(step, int) else "additionalProperties", schema)
         schema = schema.get("properties", {}).get(step, inner)
-    return list(schema.get("enum", ()))
+    return schema
 
 
 def type_words(value: object) -> str:
