@@ -88,9 +88,8 @@ def close_to(dimension: str, names: Iterable[str], reader: Reader) -> tuple[str,
 def near_values(dimension: str, names: Iterable[str], reader: Reader) -> tuple[str, ...]:
     """Return the visible values of an axis that are spelled like some names, none of an axis of many values."""
     ids = sorted(islice(reader.visible_ids(dimension), MOST_VALUES + 1))
-    return (
-        tuple(dict.fromkeys(near for name in names for near in closest(name, ids))) if len(ids) <= MOST_VALUES else ()
-    )
+    near = (close for name in names for close in closest(name, ids))
+    return tuple(dict.fromkeys(near)) if len(ids) <= MOST_VALUES else ()
 
 
 def several_members(dimension: str, name: str, candidates: Sequence[str], reader: Reader, field: str) -> BadArguments:

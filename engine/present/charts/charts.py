@@ -18,7 +18,7 @@ from engine.present.charts.columns import LONGEST, Columns, columns_of, plain
 from engine.present.charts.heatmaps import cohort_heatmap
 from engine.present.charts.lines import forecast_line, line
 from engine.present.charts.picture import SUBTITLE_SIZE, TITLE_SIZE, ChartInput, Picture
-from engine.present.charts.refusals import ChartRequirements, TableInvalid, bad_data, bad_spec, changed, no_data
+from engine.present.charts.refusals import ChartRequirements, TableInvalid, as_sent, bad_data, bad_spec, no_data
 from engine.present.charts.repairs import continued
 from engine.present.charts.scatters import scatter
 from engine.present.charts.sparklines import sparkline_row
@@ -131,7 +131,7 @@ def repaired(
             break
     if isinstance(first, TableInvalid):
         return continued(code, lines)
-    return changed(spec, "title", spec.title) if is_drawn else first.example
+    return as_sent(spec) if is_drawn else first.example
 
 
 def spec_of(example: Mapping[str, Any]) -> ChartSpec:

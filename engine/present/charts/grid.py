@@ -15,7 +15,7 @@ from engine.present.charts.columns import figures_of, names_of
 from engine.present.charts.periods import grain_of, in_time, words_of
 from engine.present.charts.picture import HUNDREDFOLD, ChartInput, Unit, asked_unit, unit_of
 from engine.present.charts.refusals import bad_data, bad_spec, no_data, some
-from engine.present.charts.repairs import SCENARIOS, splitting
+from engine.present.charts.repairs import SCENARIOS, of_first, splitting
 from engine.report.data import SCALED
 
 # The grid of a chart: figures by x and series, each once, in drawing order.
@@ -171,9 +171,8 @@ def apart(sheet: ChartInput) -> tuple[str, pl.DataFrame]:
     code, rows = f"result = result.drop_nulls({parts!r})", frame.drop_nulls(parts)
     for name in split:
         if name not in keys and rows.select(keys).is_duplicated().any():
-            first = next(iter(rows[name].drop_nulls()), None)
-            code += f".filter(pl.col({name!r}) == {first!r})"
-            rows = rows.filter(pl.col(name) == first)
+            rows, kept = of_first(rows, name)
+            code += kept
     if rows.select(keys).is_duplicated().any():
         code += f".unique({keys!r}, keep='first', maintain_order=True)"
         rows = rows.unique(keys, keep="first", maintain_order=True)

@@ -1,8 +1,8 @@
 """Chart refusals: the field, the value sent, what fits, and a working spec or line of code."""
 
 from collections.abc import Iterable
-from dataclasses import MISSING, fields
-from typing import Literal
+from dataclasses import MISSING, fields, replace
+from typing import Any, Literal
 
 import polars as pl
 from msgspec import Struct
@@ -50,15 +50,15 @@ def names_in(frame: pl.DataFrame) -> list[str]:
 
 def bad_spec(spec: ChartSpec, field: str, said: str, instead: object, valid: Iterable[str] = ()) -> ChartInvalid:
     """Return the refusal of a field of the spec; its example is the spec with `instead` for that field."""
-    example = changed(spec, field, instead)
+    change: dict[str, Any] = {field: instead}
+    example = as_sent(replace(spec, **change))
     return ChartInvalid(said, field=FIELD + field, got=getattr(spec, field), valid=valid, example=example)
 
 
-def changed(spec: ChartSpec, field: str, value: object) -> dict[str, object]:
-    """Return a spec with another value for one field, without the field if that value is the default."""
-    sent = {part.name: getattr(spec, part.name) for part in fields(spec)} | {field: value}
+def as_sent(spec: ChartSpec) -> dict[str, object]:
+    """Return a spec as a call sends it: without the fields that have their default."""
     plain = {part.name: {} if part.default is MISSING else part.default for part in fields(spec)}
-    return {name: part for name, part in sent.items() if part != plain[name]}
+    return {name: value for name, default in plain.items() if (value := getattr(spec, name)) != default}
 
 
 def bad_data(said: str, instead: str, got: object = None, mended: pl.DataFrame | None = None) -> TableInvalid:

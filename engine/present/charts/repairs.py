@@ -12,8 +12,8 @@ from engine.present.charts.refusals import (
     CODE,
     FIELD,
     ChartRequirements,
+    as_sent,
     bad_data,
-    changed,
     figures_in,
     names_in,
     words_of,
@@ -114,7 +114,7 @@ def named(spec: ChartSpec, frame: pl.DataFrame, takes: ChartRequirements) -> dic
             series = series or next((name for name in axes if name != x), None)
     kept = {part: value for part, value in (("kind", spec.kind), ("label", spec.label)) if value in names}
     found = {"x": x, "y": y[0] if len(y) == 1 else y or None, "series": series, **kept}
-    plain = {part: value for part, value in changed(spec, "title", spec.title).items() if part not in PARTS}
+    plain = {part: value for part, value in as_sent(spec).items() if part not in PARTS}
     return {**plain, **{part: value for part, value in found.items() if value is not None}}
 
 
@@ -151,6 +151,12 @@ def splitting(frame: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     return [name for name in names if (counts[name] > 1).any()]
 
 
+def of_first(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, str]:
+    """Return the rows with the first name in a column, and the code that keeps them."""
+    first = next(iter(rows[name].drop_nulls()), None)
+    return rows.filter(pl.col(name) == first), f".filter(pl.col({name!r}) == {first!r})"
+
+
 def across(frame: pl.DataFrame) -> tuple[str, None, pl.DataFrame] | None:
     """Return code that gives each line, or each scenario, a column of its own, nothing, and the table that it leaves.
 
@@ -164,8 +170,7 @@ def across(frame: pl.DataFrame) -> tuple[str, None, pl.DataFrame] | None:
         return None
     code, rows = f"result = result.drop_nulls({[*found, *figures]!r})", frame.drop_nulls([*found, *figures])
     for name in [*splitting(frame, found), *(["unit"] if not members and "unit" in frame.columns else [])]:
-        first = next(iter(rows[name].drop_nulls()), None)
-        code += f".filter(pl.col({name!r}) == {first!r})"
-        rows = rows.filter(pl.col(name) == first)
+        rows, kept = of_first(rows, name)
+        code += kept
     wide = rows.pivot(found[0], index=found[1], values=figures[0]).drop_nulls()
     return f"{code}.pivot({found[0]!r}, index={found[1]!r}, values={figures[0]!r}).drop_nulls()", None, wide
