@@ -14,7 +14,7 @@ from engine.model.errors import BadArguments, closest, echo, quoted
 from engine.model.notes import NAMED, Note
 from engine.model.stopping import watched
 
-MOST_VALUES = 1000  # of an axis that names are compared with
+MOST_VALUES = 1000  # of an axis; names are not compared with more
 OF_ROWS = "The rows without this filter show the ids."
 
 

@@ -220,7 +220,7 @@ class Index(Struct, frozen=True, dict=True):
         return next(key for key, rows in self.dimensions.items() if row in rows)
 
     def of_rows(self, visible: pl.Series) -> pl.DataFrame:
-        """Return the entries of visible rows, each with these rows alone. `visible` is a Boolean per row.
+        """Return the entries that have visible rows, each with its visible rows. `visible` is a Boolean per row.
 
         A search reads these entries, so that its time does not depend on what others hold.
         """

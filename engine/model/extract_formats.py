@@ -94,8 +94,8 @@ class Unpivot(Struct, frozen=True, kw_only=True):
 class CreditSign(Enum):
     """How a credit is written where it is no reversal."""
 
-    POSITIVE = "positive"  # a negative one takes a credit back
-    NEGATIVE = "negative"  # a positive one takes a credit back
+    POSITIVE = "positive"  # a negative one is a reversal
+    NEGATIVE = "negative"  # a positive one is a reversal
 
 
 class DebitCredit(Struct, frozen=True, kw_only=True):

@@ -244,7 +244,7 @@ class FactStore(Protocol):
         """
 
     def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
-        """Return the days that have rows, perhaps those of one load, and the number of rows without a date."""
+        """Return the days that have rows, and the number of rows without a date; of one load if `load` names it."""
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
         """Return the codes of a leaf dimension that occur in the rows."""
@@ -289,7 +289,7 @@ class FactLoad(Struct, frozen=True, kw_only=True):
 
 
 def visible_loads(loads: Sequence[FactLoad], seen: Presence, rows_of: Callable[[str], Presence]) -> Iterator[FactLoad]:
-    """Yield those of all loads that brought visible rows, each with the days of these.
+    """Yield the loads that brought visible rows, each with the days of these rows.
 
     `seen` is the presence of all visible rows. Days that several loads brought do not tell whose rows are visible:
     `rows_of` asks for the presence of one load.

@@ -63,7 +63,7 @@ def counterpart_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Not
 def coverage_notes(plan: FigurePlan, beside: ComparedColumns, domain: str) -> Iterator[Note]:
     """Yield the notes on column reads with fewer periods of a domain than another; without any they are blank."""
     covered = {column_read: coverage_of(plan, column_read, domain) for column_read in beside.column_reads}
-    in_weeks = plan.query.asked.grain is Grain.DATE  # as many days touch more weeks or fewer, by where they begin
+    in_weeks = plan.query.asked.grain is Grain.DATE  # equally many days touch more or fewer weeks
     partial = (
         column_read
         for column_read, other in permutations(covered, 2)

@@ -38,7 +38,7 @@ class Coverage(Struct, frozen=True, kw_only=True):
 
     held: int
     periods: int  # without those of `cut`
-    cut: int  # weeks without rows of which a range of days has a part: whether they lack rows is not known
+    cut: int  # weeks without rows that a range of days cuts: rows may lie outside the range
     noun: str
     weeks: int | None  # length of the window, if periods consist of weeks
 
@@ -340,7 +340,7 @@ class DayPlan(Protocol):
 
     @property
     def reader(self) -> Reader:
-        """Who reads."""
+        """The reader of the books."""
 
     @property
     def presences(self) -> Presences:
@@ -348,11 +348,11 @@ class DayPlan(Protocol):
 
     @property
     def window_resolver(self) -> WindowResolver:
-        """What finds the days that a balance is read on."""
+        """The resolver of the days on which a balance is read."""
 
     @property
     def bases(self) -> Sequence[Base]:
-        """What is summed."""
+        """The bases that are summed."""
 
     @property
     def distinct_reads(self) -> Sequence[ColumnRead]:

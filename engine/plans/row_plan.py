@@ -154,7 +154,7 @@ class RowPlan(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def window_resolver(self) -> WindowResolver:
-        """What finds the days that a balance is read on."""
+        """The resolver of the days on which a balance is read."""
         return WindowResolver(self.presences)
 
     @property

@@ -100,14 +100,14 @@ class ExtractMapper:
         return made
 
     def _refuse_negative(self, name: str, credits_: pl.Series) -> None:
-        """Raise LoadFailed if most credits are negative: they may have their sign already, or take credits back."""
+        """Raise LoadFailed if most credits are negative: the minus may mark credits, or reversals of them."""
         negative = (credits_ < 0).arg_true()
         if len(negative) <= (credits_ > 0).sum():
             return
         file, row, text = self.extract.select(FILE, ROW, name).row(negative[0])
         ways = (
             Reading({CREDITS: CreditSign.NEGATIVE.value}, "a credit"),
-            Reading({CREDITS: CreditSign.POSITIVE.value}, "a credit that is taken back"),
+            Reading({CREDITS: CreditSign.POSITIVE.value}, "a reversal of a credit"),
         )
         raise undecided(file, Ambiguity(CREDITS, located(name, [(str(text), row)]), ways), self.binding.key)
 

@@ -47,7 +47,7 @@ class MeasureColumn(Struct, frozen=True, kw_only=True):
     column: str | None
     is_money: bool
     places: int
-    currency: str | None = None  # that its name says; the column of currencies is then not that of its amounts
+    currency: str | None = None  # in its name; a column of currencies does not speak of it
 
 
 class FactsTable(Struct, frozen=True, kw_only=True):
@@ -134,7 +134,7 @@ def amount_columns(found: TableProfile) -> list[NumberColumn]:
 
 
 def unread_amounts(found: TableProfile, columns: Sequence[NumberColumn], findings: Findings) -> Iterator[str]:
-    """Yield what is open of columns of amounts: that there is none, or one has a text that a load does not read."""
+    """Yield the questions about amounts: there is no column of them, or a load does not read a text of one."""
     if not any(column.numbers for column in columns):
         yield f"{found.name} has no column of amounts: {HOW_AMOUNTS}"
     for column in columns:
@@ -149,7 +149,7 @@ def unread_amounts(found: TableProfile, columns: Sequence[NumberColumn], finding
 
 
 def lost_figures(found: TableProfile, columns: Sequence[NumberColumn]) -> Iterator[str]:
-    """Yield what is open of amounts whose formulas failed: a figure that is lost is not one that is absent."""
+    """Yield the questions about amounts whose formulas failed: a lost figure is not an absent one."""
     for column in columns:
         lost = [f"row {row}: {text}" for text, row in column.others if re.match(FORMULA_FAULT, text)]
         if lost:
@@ -158,7 +158,7 @@ def lost_figures(found: TableProfile, columns: Sequence[NumberColumn]) -> Iterat
 
 
 def unproven_sums(found: TableProfile) -> Iterator[str]:
-    """Yield what is open of each column of amounts beside months across that is no sum of them."""
+    """Yield the question about each column of amounts beside months across that is no sum of them."""
     for column, sum_of in found.sums.items():
         if sum_of is None and found.roles[column][0] is ColumnRole.UNUSED:
             months = found.across.names if found.across else ()

@@ -90,7 +90,7 @@ def turns_the_year(names: Sequence[str]) -> bool:
 def sums_beside(
     frame: pl.DataFrame, across: Sequence[NumberColumn], beside: Sequence[NumberColumn]
 ) -> Iterator[tuple[str, str | None]]:
-    """Yield the columns of numbers beside months with the months whose sum they are in every row; None if of none."""
+    """Yield each column of numbers beside months, and the months that it sums up in every row; None if none."""
     order = frame.columns
     months = sorted((one.name for one in across), key=order.index)
     figures = exact_figures(frame, [*across, *beside])

@@ -52,7 +52,7 @@ def time_findings(found: TableProfile, fiscal_start: int) -> Findings:
 
 
 def two_times(found: TableProfile, findings: Findings) -> Iterator[str]:
-    """Yield what is open of a table whose days and whose columns of year and month mean other months in a row."""
+    """Yield the question about a row whose day and whose columns of year and month name different months."""
     column = found.first(ColumnRole.TIME)
     day = found.columns[column].day if column else None
     years, months = period_parts({name: one for name, one in found.columns.items() if name not in found.overrides})
@@ -190,7 +190,7 @@ def time_in(texts: pl.Series, format_: str, months: tuple[str, ...]) -> FactsTim
 
 
 def time_across(found: TableProfile, said: str | None) -> FactsTime | None:
-    """Return the time of months across, `said` being their year or the column of it; None if it is neither."""
+    """Return the time of months across; `said` is their year or the column with it. None if it is neither."""
     assert found.across is not None  # noqa: S101 - the caller asked
     if found.across.has_years:
         read = typed_days("columns", [(name.strip(), None) for name in found.across.names])

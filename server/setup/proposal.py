@@ -156,7 +156,7 @@ def lack_of(found: TableProfile) -> str:
 
 
 def unloaded_amounts(found: TableProfile, guesses: list[Guess], *, is_used: bool) -> Iterator[str]:
-    """Yield what is open of a table of amounts that becomes no facts; numbers that are no amounts are guesses."""
+    """Yield the question about amounts of a table that fills no facts; list its other numbers as guesses."""
     weight = weight_column(found)
     amounts = [one for role in (*AMOUNTS, ColumnRole.ACROSS) for one in found.having(role) if one != weight]
     numbers = [one for name in amounts if (one := found.columns[name].number) is not None]

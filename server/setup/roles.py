@@ -234,7 +234,7 @@ def guess_roles(found: TableProfile) -> Iterator[Guess]:
 def other_amount(
     name: str, role: ColumnRole, taken: Mapping[str, tuple[ColumnRole, str]], found: TableProfile
 ) -> str | None:
-    """Return why a column of amounts is none that is loaded; None if it is."""
+    """Return why a column of amounts is not loaded; None if it is."""
     sides = [column for column, (one, _) in taken.items() if one in {ColumnRole.DEBIT, ColumnRole.CREDIT}]
     answered = [column for column, one in found.overrides.items() if one is ColumnRole.AMOUNT]
     if sides and answered:

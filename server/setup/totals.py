@@ -34,7 +34,7 @@ FEWEST: Final = 2  # rows that a sum is made of at least
 
 
 class TotalRow(Struct, frozen=True):
-    """A row of totals, by which text of which column it is left out, and what shows it; no text is an empty account."""
+    """A row of totals, the text of a column that leaves it out, and the evidence; no text is an empty account."""
 
     at: int
     column: str
@@ -99,7 +99,7 @@ def rows_like(column: pl.Series, *words: re.Pattern[str]) -> list[int]:
 def rows_by_words(
     sample: SampleTable, account: str, words: Sequence[str], figures: pl.DataFrame, known: set[int]
 ) -> Iterator[TotalRow]:
-    """Yield rows whose account, or a text beside an empty account, is that of a total; and empty ones that are sums."""
+    """Yield rows that a total names in their account or beside an empty one, and sums with an empty account."""
     ids = sample.frame[account].str.strip_chars().fill_null("")
     filled = ids.filter(ids != "")
     are_codes = 2 * filled.str.contains(r"\d").sum() > len(filled)
@@ -144,7 +144,7 @@ class Sums:
         self._added = [added[name] for name in added.columns]
         self._totals = [0] * added.width  # of the rows of totals above
         self._start = 0  # of the block below the last of them
-        self._closed = 0  # how many they are
+        self._closed = 0  # rows of totals above
 
     def proof(self, at: int) -> str | None:
         """Return of which rows above a row is the sum, in words; None if of none."""
@@ -171,7 +171,7 @@ class Sums:
 def group_rows(
     sample: SampleTable, account: str, figures: pl.DataFrame, time: str | None, known: set[int]
 ) -> Iterator[TotalRow]:
-    """Yield rows of accounts with which others begin, if they are the sums of these wherever they stand."""
+    """Yield the rows of each account that is the sum of the accounts whose ids begin with its id."""
     ids = sample.frame[account].str.strip_chars().fill_null("")
     accounts = sorted({one for at, one in enumerate(ids) if one and at not in known})
     groups = [one for one, later in pairwise(accounts) if later.startswith(one)]

@@ -13,11 +13,11 @@ FORMAT: Final = "dates.format"
 
 
 class DayForm(Struct, frozen=True):
-    """A form of days, and how its texts and its format are those of a form that is known."""
+    """A form of days: how its texts become those of a known form, and the format of that becomes its own."""
 
     shape: re.Pattern[str]
-    known: str  # the texts as that form has them
-    format: tuple[str, str]  # what the format has in place of what
+    known: str  # the text in the known form
+    format: tuple[str, str]  # a part of the known format, and what replaces it
     is_named: bool = False  # whether the name of the column must speak of days
 
 

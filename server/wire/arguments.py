@@ -122,7 +122,7 @@ EXAMPLES: dict[str, object] = {  # of arguments that the example call of a tool 
 }
 JSON_TYPES = {"string": str, "array": list, "object": dict, "integer": int, "number": float, "boolean": bool}
 LIST_MARK = re.compile(r",\s*(?![^(]*\))")  # between names, but not inside var(a,b)
-LEAVES_OUT = re.compile(r"(is_?)?not|n(e|eq|in)$|ex|without", re.IGNORECASE)  # begins what others call an exclusion
+LEAVES_OUT = re.compile(r"(is_?)?not|n(e|eq|in)$|ex|without", re.IGNORECASE)  # begins operators of other services
 OF_EXCLUSION = ("exclude", "include")
 UNKNOWN = "unexpected_keyword_argument"
 MISSING = ("missing", "missing_argument")

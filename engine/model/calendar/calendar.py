@@ -113,7 +113,7 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
         )
 
     def example_of(self, reading: PeriodRange, field: str, asked: Mapping[str, str]) -> dict[str, str]:
-        """Return the range that is asked for in codes, where `reading` is that of one bound; of one bound alone, it."""
+        """Return the requested bounds in codes; `reading` is what one of them, or the only one, means."""
         if asked.keys() == {field}:
             return {field: reading.start.code if field == "period_start" else reading.end.code}
         start, end = (self.reading(asked.get(bound, "")) or reading for bound in self.example)
@@ -129,7 +129,7 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
         return None
 
     def covering(self, first: PeriodRange, last: PeriodRange) -> dict[str, str]:
-        """Return the days from one range to another at one grain, the coarsest that fits; the earlier goes first."""
+        """Return the bounds of both ranges and the days between them, at the coarsest grain that fits."""
         if first.span.first > last.span.last:
             first, last = last, first
         span = Span(first.span.first, last.span.last)

@@ -43,7 +43,7 @@ class PlaceCut(Struct, frozen=True, dict=True):
         return [Note.of("largest_kept", left=str(left), **about, rest=rest)]
 
     def _decisive(self, left: int) -> Sequence[int]:
-        """Return the lines that decide which members stay, those aside in which no member has an amount."""
+        """Return the lines that decide which members stay, without those in which no member has an amount."""
         places, order = self.report.places, self._order
         count = len(order) - left
         last, first = (places[order[at]].members[0].id for at in (max(count - 1, 0), count))
@@ -73,7 +73,7 @@ class PlaceCut(Struct, frozen=True, dict=True):
 
     @cached_property
     def _amounts(self) -> Mapping[str, list[Exact]]:
-        """The absolute amounts of each member of the first dimension: of further lines while it equals another's."""
+        """The absolute amounts of each member of the first dimension, in further lines while members are equal."""
         report, column = self.report, self._column or 0
         positions: dict[str, list[int]] = defaultdict(list)
         for at, place in enumerate(watched(report.places[:-1])):

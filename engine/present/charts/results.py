@@ -83,7 +83,7 @@ def report_as_it_is(spec: ChartSpec, given: Report) -> AsItIs:
 def of_one_unit(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the figures of one unit: the one that the spec names, else that of most figures, money if several are.
 
-    Percent variances are no figures of the lines, so they are drawn only alone or by their unit.
+    Percent variances come last, as they are no figures of the lines.
     """
     shares = [column.heading for column in given.columns if column.comparison is Comparison.SHARE]
     is_share = pl.col("alias").is_in(shares).alias("is_share")

@@ -295,7 +295,7 @@ def test_credits_that_are_mostly_negative_are_refused_until_the_key_decides(
     (said,) = refused(instance_of(tmp_path / "refused", signed, amount=amount))
     assert said == (
         f"gl.csv: {column}, row 3: '-100' can be read in 2 ways: a credit with amount: {{credits: \"negative\"}}, or a "
-        'credit that is taken back with amount: {credits: "positive"}; write one of them under gl in integrations.yaml'
+        'reversal of a credit with amount: {credits: "positive"}; write one of them under gl in integrations.yaml'
     )
     as_written = {"1": 100, "2": Decimal(-100) - Decimal("7.5") + 2}
     assert loaded(instance_of(tmp_path / "a", signed, amount={**amount, "credits": "negative"})) == as_written
