@@ -145,20 +145,22 @@ class NumberColumn(Struct, frozen=True):
     has_blank: bool
 
 
+def amounts_in(sample: SampleTable, column: str) -> NumberColumn:
+    """Return a column as one of amounts, whatever its name is and however few of its texts are numbers."""
+    pairs = list(sample.texts(column).select("text", "row").iter_rows())
+    numbers = tuple(pair for pair in pairs if notations_of(pair[0]))
+    others = tuple(pair for pair in pairs if not notations_of(pair[0]))
+    blanks = sample.blanks(column)
+    return NumberColumn(column, numbers, others, None if blanks.is_empty() else blanks[0], not blanks.is_empty())
+
+
 def number_column(sample: SampleTable, column: str) -> NumberColumn | None:
     """Return a column as one of numbers; None if most of its texts are none, or it holds ids."""
-    texts = sample.texts(column)
-    pairs = list(zip(texts["text"], texts["row"], texts["times"], strict=True))
-    numbers = [(text, row) for text, row, _ in pairs if notations_of(text)]
-    others = [(text, row) for text, row, _ in pairs if not notations_of(text)]
-    counted = sum(times for text, _, times in pairs if not is_none_word(text))
-    hits = sum(times for text, _, times in pairs if notations_of(text))
-    if not numbers or hits < MOST_NUMBERS * counted or holds_ids(column, [text for text, _ in numbers]):
-        return None
-    blanks = sample.blanks(column)
-    return NumberColumn(
-        column, tuple(numbers), tuple(others), None if blanks.is_empty() else blanks[0], not blanks.is_empty()
-    )
+    found, times = amounts_in(sample, column), dict(sample.texts(column).select("text", "times").iter_rows())
+    hits = sum(times[text] for text, _ in found.numbers)
+    rest = sum(times[text] for text, _ in found.others if not is_none_word(text))
+    is_number = hits and hits >= MOST_NUMBERS * (hits + rest)
+    return found if is_number and not holds_ids(column, [text for text, _ in found.numbers]) else None
 
 
 def holds_ids(column: str, numbers: Sequence[str]) -> bool:

@@ -24,14 +24,6 @@ class BadAnswer(ValueError):
     """An answer is none; the message says what would be."""
 
 
-class OpenQuestions(Exception):
-    """Files can be read in several ways, and no answer decides between them."""
-
-    def __init__(self, questions: Sequence[str]) -> None:
-        super().__init__("\n".join(questions))
-        self.questions = tuple(questions)
-
-
 class FileAnswers(Struct, frozen=True):
     """What somebody says of one file."""
 

@@ -7,20 +7,10 @@ import polars as pl
 
 from engine.model.extract_formats import BlankRule, NegativeStyle, NumberFormat
 from server.ingest.amounts import read_amounts
-from server.ingest.findings import Findings, SampleTable
-from server.ingest.notation import MOST_NUMBERS, NumberColumn, detect_numbers, is_none_word, notations_of
+from server.ingest.findings import Findings
+from server.ingest.notation import MOST_NUMBERS, NumberColumn, detect_numbers, is_none_word
 
 PLACES: Final = 6  # decimal places in which sums are compared
-
-
-def amounts_in(sample: SampleTable, column: str) -> NumberColumn:
-    """Return a column as one of amounts, whatever its name is and however few of its texts are numbers."""
-    texts = sample.texts(column)
-    pairs = list(zip(texts["text"], texts["row"], strict=True))
-    numbers = tuple(pair for pair in pairs if notations_of(pair[0]))
-    others = tuple(pair for pair in pairs if not notations_of(pair[0]))
-    blanks = sample.blanks(column)
-    return NumberColumn(column, numbers, others, None if blanks.is_empty() else blanks[0], not blanks.is_empty())
 
 
 def are_amounts(column: NumberColumn) -> bool:

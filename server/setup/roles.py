@@ -19,9 +19,9 @@ from server.ingest.days import (
     MonthColumns,
 )
 from server.ingest.findings import Findings, SampleTable
-from server.ingest.notation import NumberColumn, number_column, words_of
+from server.ingest.notation import NumberColumn, amounts_in, number_column, words_of
 from server.ingest.sampling import SourceTable
-from server.setup.figures import amounts_in, are_amounts
+from server.setup.figures import are_amounts
 from server.setup.months import month_columns, sums_beside
 from server.setup.words import SCENARIO_KINDS, named, scenario_kind, stem
 from server.setup.written_days import days_of
