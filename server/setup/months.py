@@ -12,17 +12,18 @@ from server.ingest.days import MonthColumns, detect_month_columns, is_dated_mont
 from server.ingest.findings import Finding, Findings
 from server.ingest.notation import NumberColumn
 from server.setup.figures import exact_figures
+from server.setup.words import scenario_kind
 
 FEWEST: Final = 3  # months that make a table of months across
 SPOKEN: Final = re.compile(r"(?P<word>[^\W\d_]+)[\s._-]+(?P<month>[^\W\d_]+\.?)")
 SPANS: Final = (3, 6)  # months of a quarter and of a half
 
 
-def month_columns(columns: Sequence[str], kinds: Iterable[re.Pattern[str]]) -> MonthColumns | None:
+def month_columns(columns: Sequence[str]) -> MonthColumns | None:
     """Return the columns that are named by months; None if fewer than three are, or two name the same month.
 
     They are named by a month, by a month and its year (`Jan-26`), by a number (`P01`, `Monat 1`, `1` to `12`), or by a
-    month behind the kind of its amounts (`Plan Jan`); `kinds` finds such a kind.
+    month behind a kind of scenario (`Plan Jan`).
     """
     for fits in (is_month_name, is_dated_month):
         found = detect_month_columns([name for name in columns if fits(name)])
@@ -31,8 +32,7 @@ def month_columns(columns: Sequence[str], kinds: Iterable[re.Pattern[str]]) -> M
     groups: dict[str, dict[str, int]] = {}
     for name in columns:
         spoken = SPOKEN.fullmatch(name.strip())
-        is_kind = spoken is not None and any(kind.search(spoken["word"]) for kind in kinds)
-        match = numbered(name) or (spoken if is_kind else None)
+        match = numbered(name) or (spoken if spoken and scenario_kind(spoken["word"]) else None)
         if match and (month := month_of(name)):
             groups.setdefault((match["word"] or "").lower(), {})[name] = month
     fitting = [group for word, group in groups.items() if len(group) >= (FEWEST if word else len(MONTHS))]

@@ -23,7 +23,7 @@ from server.ingest.notation import NumberColumn, amounts_in, number_column, word
 from server.ingest.sampling import SourceTable
 from server.setup.figures import are_amounts
 from server.setup.months import month_columns, sums_beside
-from server.setup.words import SCENARIO_KINDS, named, scenario_kind, stem
+from server.setup.words import named, scenario_kind, stem
 from server.setup.written_days import days_of
 
 MOST_MEMBERS: Final = 5_000  # distinct texts up to which a column is a dimension
@@ -199,7 +199,7 @@ def profile_table(table: SourceTable, overrides: Mapping[str, ColumnRole] | None
     """Return what the columns of a table are."""
     said = overrides or {}
     columns = {column: profile(table.sample, column, said.get(column)) for column in table.columns}
-    across = month_columns(table.columns, [pattern for _, pattern in SCENARIO_KINDS])
+    across = month_columns(table.columns)
     amounts = {name: amounts_in(table.sample, name) for name in across.names} if across else {}
     if not any(map(are_amounts, amounts.values())):
         return TableProfile(table, columns, None, said)

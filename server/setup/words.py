@@ -6,32 +6,22 @@ from typing import Final
 
 from server.ingest.notation import words_of
 
+
+def named(words: str) -> re.Pattern[str]:
+    """Return a pattern of whole words in the name of a column."""
+    return re.compile(rf"(^|[^a-zà-ÿ])({words})($|[^a-zà-ÿ])", re.IGNORECASE)
+
+
 ID_ENDINGS: Final = frozenset(["key", "id", "code", "no", "nr"])
-SCENARIO_KINDS: Final = (  # texts in the names of scenarios, files and sheets
-    (
-        "actual",
-        re.compile(r"(?<![a-zà-ÿ])(actuals?|ist|réel|reel|real|werkelijk|consuntivo)(?![a-zà-ÿ])", re.IGNORECASE),
-    ),
-    ("budget", re.compile(r"(?<![a-zà-ÿ])(budget|plan|bud|presupuesto|begroting)(?![a-zà-ÿ])", re.IGNORECASE)),
-    (
-        "forecast",
-        re.compile(
-            r"(?<![a-zà-ÿ])(forecast|fcst|fc|prognose|hochrechnung|outlook|prévision)(?![a-zà-ÿ])", re.IGNORECASE
-        ),
-    ),
-)
-
-
-SYMBOLS: Final = {
-    "€": "EUR",
-    "£": "GBP",
-    "CHF": "CHF",
-    "EUR": "EUR",
-    "USD": "USD",
-    "GBP": "GBP",
-    "US$": "USD",
-    "JPY": "JPY",
+NOISE: Final = ID_ENDINGS | {  # words of a name that do not say what it is about
+    "number", "num", "nummer", "dim", "fact", "table", "the", "csv", "xlsx", "alternate", "group",
+}  # fmt: skip
+SCENARIO_KINDS: Final = {  # words in the names of scenarios, files and sheets
+    "actual": named("actuals?|ist|réel|reel|real|werkelijk|consuntivo"),
+    "budget": named("budget|plan|bud|presupuesto|begroting"),
+    "forecast": named("forecast|fcst|fc|prognose|hochrechnung|outlook|prévision"),
 }
+SYMBOLS: Final = {"€": "EUR", "£": "GBP", "US$": "USD"} | {code: code for code in ("CHF", "EUR", "USD", "GBP", "JPY")}
 SPELT: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 
 
@@ -54,36 +44,13 @@ def title(name: str) -> str:
 def stem(name: str) -> str:
     """Return what a column or table is about: its words without those of ids and of tables."""
     words = re.findall(r"[^\W_]+", words_of(name).lower())
-    noise = {
-        "key",
-        "id",
-        "code",
-        "no",
-        "nr",
-        "number",
-        "num",
-        "nummer",
-        "dim",
-        "fact",
-        "table",
-        "the",
-        "csv",
-        "xlsx",
-        "alternate",
-        "group",
-    }
-    kept = [word.removesuffix("s") for word in words if word not in noise]
+    kept = [word.removesuffix("s") for word in words if word not in NOISE]
     return " ".join(kept) or " ".join(words)
 
 
 def scenario_kind(text: str) -> str | None:
     """Return the kind of scenario that a text names; None if it names none."""
-    return next((kind for kind, pattern in SCENARIO_KINDS if pattern.search(text.replace("_", " "))), None)
-
-
-def named(words: str) -> re.Pattern[str]:
-    """Return a pattern of whole words in the name of a column."""
-    return re.compile(rf"(^|[^a-zà-ÿ])({words})($|[^a-zà-ÿ])", re.IGNORECASE)
+    return next((kind for kind, pattern in SCENARIO_KINDS.items() if pattern.search(text.replace("_", " "))), None)
 
 
 def currencies_in(text: str) -> set[str]:
