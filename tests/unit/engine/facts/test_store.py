@@ -234,8 +234,7 @@ def test_presence_and_rows_are_those_of_plain_python(tmp_path: Path, kind: str, 
         assert presence.through == max(days, default=None)
         assert presence.undated == sum(day is None for _, day, *_ in mine)
         assert store.presence("gl", "budget", cell, "load-gl-0") == presence  # the only load
-        assert presence.holds(WITHOUT_DATE) == (presence.undated > 0)
-        assert not presence.days(WITHOUT_DATE)
+        assert (presence.holds(WITHOUT_DATE), [*presence.days(WITHOUT_DATE)]) == (presence.undated > 0, [])
         without = RowSlice(domain="gl", scenario="budget", span=WITHOUT_DATE, columns=("date", "text"))
         texts = sorted(fact[5] for fact in mine if fact[1] is None)
         assert sorted(store.rows(without, cell).collect().rows()) == [(None, text) for text in texts]
