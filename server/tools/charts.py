@@ -55,7 +55,7 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
     if spec is None:
         return computed(caller, code, left, given)
     if code:
-        output = ScriptOutput(spec.title, code, spec_json(spec), left.frame, notes=blank(left))
+        output = ScriptOutput(spec.title, code, spec_json(spec), left.frame, notes=not_finite_notes(left))
         made_by = framed(code)
     else:
         refuse_several(asked.data_refs)
@@ -77,7 +77,7 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
 
 def computed(caller: Caller, code: str, left: ScriptResult, given: list[Kept]) -> Answer:
     """Return the rows that a script left, kept as they are."""
-    transform = transformed(ScriptOutput(COMPUTED, code, {}, left.frame, notes=blank(left)), given)
+    transform = transformed(ScriptOutput(COMPUTED, code, {}, left.frame, notes=not_finite_notes(left)), given)
 
     def answered(data_ref: DataRef) -> Answer:
         result = computed_answer(transform, data_ref, left.printed, caller.answer_tokens, caller.stop)
@@ -86,7 +86,7 @@ def computed(caller: Caller, code: str, left: ScriptResult, given: list[Kept]) -
     return caller.datasets.keep(transform, answered)
 
 
-def blank(left: ScriptResult) -> tuple[Note, ...]:
+def not_finite_notes(left: ScriptResult) -> tuple[Note, ...]:
     """Return the note on figures of a script that are blank as they were NaN or infinite."""
     names, count = first_of(list(left.not_finite), MOST_NAMED), sum(left.not_finite.values())
     return (Note.of("not_finite", columns=names, count=f"{count:,}"),) if count else ()

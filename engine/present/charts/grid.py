@@ -137,7 +137,8 @@ def add(
             twice[x if columns.series is None else f"{x}, {name}"] = None
         found[name, x] = value
     if twice:
-        code, mended = apart(sheet) if not sheet.adds_up else added_up(sheet)
+        keys = [part for part in (columns.x, columns.series) if part is not None]
+        code, mended = added_up(sheet, keys) if sheet.adds_up else apart(sheet, keys)
         raise bad_data(
             f"More than one row for {some(twice)}: leave one row for each x and series, or name in series the column "
             "that tells them apart. Never add up lines, scenarios or ratios.",
@@ -147,26 +148,24 @@ def add(
         )
 
 
-def added_up(sheet: ChartInput) -> tuple[str, pl.DataFrame]:
+def added_up(sheet: ChartInput, keys: list[str]) -> tuple[str, pl.DataFrame]:
     """Return code that adds up the rows of each x and series, and the table that it leaves."""
-    columns, y = sheet.columns, list(sheet.columns.y)
-    keys = [columns.x] if columns.series is None else [columns.x, columns.series]
+    y = list(sheet.columns.y)
     sums = sheet.frame.group_by(keys, maintain_order=True).agg(pl.col(y).sum())
     return f"result = result.group_by({keys!r}, maintain_order=True).agg(pl.col({y!r}).sum())", sums
 
 
-def apart(sheet: ChartInput) -> tuple[str, pl.DataFrame]:
+def apart(sheet: ChartInput, keys: list[str]) -> tuple[str, pl.DataFrame]:
     """Return code that leaves one row for each x and series of a report, and the table that it leaves.
 
     What tells rows apart becomes the series if there is none; of anything else the first that has a figure is kept.
     Nothing is added up.
     """
     frame, takes, columns = sheet.frame, sheet.takes, sheet.columns
-    keys = [columns.x] if columns.series is None else [columns.x, columns.series]
     split = splitting(frame, keys)
     if columns.series is None and takes.series != "none" and len(columns.y) == 1:
         by_use = sorted(split, key=lambda name: name not in SCENARIOS)
-        keys += [name for name in by_use if frame[name].n_unique() <= takes.most_series][:1]
+        keys = [*keys, *[name for name in by_use if frame[name].n_unique() <= takes.most_series][:1]]
     parts = [*keys[1:], *columns.y]
     code, rows = f"result = result.drop_nulls({parts!r})", frame.drop_nulls(parts)
     for name in split:
