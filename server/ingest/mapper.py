@@ -17,6 +17,7 @@ from server.ingest.detection import undecided
 from server.ingest.findings import Ambiguity, Reading, located
 from server.ingest.notation import FORMULA_FAULT
 from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
+from server.ingest.reshape import columns_of_file
 
 CREDITS = "amount.credits"
 OTHER_SEPARATORS = ";\t|,"  # likely ones first
@@ -46,7 +47,7 @@ class ExtractMapper:
     def extracted(self, name: str) -> pl.Series:
         """Return a column of the extract. Raises LoadFailed if it has none of this name."""
         if name not in self.extract.columns or name in (FILE, ROW):
-            known = [column for column in self.extract.columns if column not in (FILE, ROW)]
+            known = columns_of_file(self.extract)
             message = f"the extract of {self.binding.key} has no column '{name}'; it has {', '.join(known)}"
             marks = [mark for mark in OTHER_SEPARATORS if len(known) == 1 and mark in known[0]]
             if marks:

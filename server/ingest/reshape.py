@@ -48,8 +48,7 @@ def reshape(piece: pl.DataFrame, format_: ExtractFormat, name: str, counts: Unlo
     if format_.unpivot is None:
         yield piece
         return
-    there = [column for column in piece.columns if column not in (FILE, ROW)]
-    columns = chosen_columns(format_.unpivot.columns, there, name)
+    columns = chosen_columns(format_.unpivot.columns, columns_of_file(piece), name)
     rows = max(PIECE // len(columns), 1)
     for first in range(0, max(piece.height, 1), rows):
         yield unpivoted(piece[first : first + rows], format_, columns, name)
@@ -89,13 +88,14 @@ def skipped(piece: pl.DataFrame, skip: RowSkip, name: str) -> pl.Series:
 def text_of(piece: pl.DataFrame, column: str, name: str, key: str) -> pl.Series:
     """Return a column of an extract as text without spaces around it. Raises LoadFailed if there is none."""
     if column not in piece.columns:
-        raise LoadFailed(EXTRACT, f"{name} has no column '{column}', which {key} names; it has {listed_columns(piece)}")
+        known = ", ".join(columns_of_file(piece))
+        raise LoadFailed(EXTRACT, f"{name} has no column '{column}', which {key} names; it has {known}")
     return to_text(piece[column]).str.strip_chars()
 
 
-def listed_columns(piece: pl.DataFrame) -> str:
-    """Return the columns of an extract in words."""
-    return ", ".join(column for column in piece.columns if column not in (FILE, ROW))
+def columns_of_file(piece: pl.DataFrame) -> list[str]:
+    """Return the columns of an extract, without those that locate its rows."""
+    return [column for column in piece.columns if column not in (FILE, ROW)]
 
 
 def chosen_columns(choice: ColumnChoice, there: Sequence[str], name: str) -> Sequence[str]:
