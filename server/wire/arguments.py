@@ -219,7 +219,7 @@ def unknown_argument(
     others = [other for other in missing if other[-1] != meant_for]
     if meant_for and len(path) == 1:
         sent = {**sent, meant_for: sent[name]}
-    field = ".".join(map(str, path))
+    field = ".".join(map(str, path)) or "arguments"
     return BadArguments(
         f"There is no argument {quoted([field])}.{guess(close)} {lacking(others)}".rstrip(),
         field=field,

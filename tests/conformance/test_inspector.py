@@ -53,7 +53,7 @@ CALLS: dict[str, dict[str, Any]] = {
 RENDERING = {name: tool.widget for name, tool in TOOLS.items() if tool.widget}
 OF_ANOTHER_CALL = ("get_load_status", "eval_chart_transform", "export_dataset", "get_file_download")
 CHART = {
-    "transform_code": "result = df.filter(pl.col('scenario') == 'actual', pl.col('unit').is_not_null())",
+    "transform_code": "result = df.filter(pl.col('scenario') == 'actual', pl.col('unit') == df['unit'][0])",
     "chart_spec": {"chart_type": "horizontal_bar", "title": "Profit and loss", "x": "label", "y": "value"},
 }
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {

@@ -299,7 +299,7 @@ def test_the_list_of_tools_is_the_same_whatever_the_books_hold(odd_server: Serve
         ({"decimals": -(10**40)}, "decimals"),
         ({"statement": 7}, "statement"),
         ({"statement": {"$ne": ""}}, "statement"),
-        ({"filters": {"product": {"$ne": ""}}}, "filters.product.exclude"),
+        ({"filters": {"product": {"$ne": ""}}}, "filters.product"),
         ({"filters": {"product": [["A"]]}}, "filters.product.0"),
         ({"scenarios": "actual"}, "scenarios"),
         ({"scenarios": {"scenario": "actual"}}, "scenarios"),

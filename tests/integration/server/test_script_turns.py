@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 
-from tests.integration.server.test_chart_refusals import PLAIN, REPORT, TOOL, reported
+from tests.integration.server.test_chart_refusals import MONEY, PLAIN, REPORT, TOOL, reported
 from tests.integration.server.test_downloads import FINANCE
 from tests.support.issuing import issuing
 from tests.support.many import ACCEPTED, call, serving_many, write_books
@@ -47,7 +47,7 @@ async def answers_before_his(
         crowd = [asyncio.create_task(draw("her", *hers, ENDLESS)) for _ in range(MANY)]
         await asyncio.to_thread(wait_for, lambda: metric(server, "tieout_calls_in_flight") == MANY)
         before = len(answered)
-        chart = await draw("him", *his, "result = df")
+        chart = await draw("him", *his, MONEY)
         after = answered.index("him")
         for one in crowd:
             one.cancel()
@@ -72,4 +72,4 @@ def test_where_the_place_is_taken_a_script_waits_for_it(small_instance: tuple[Pa
         with ThreadPoolExecutor(2) as threads, connected(server.url, "auto") as other:
             both = [threads.submit(client.call, TOOL, **asked(report, ENDLESS)) for client in (books, other)]
             assert [one.result().result["error_type"] for one in both] == ["transform_limit"] * 2
-        assert not books.call(TOOL, **asked(report, "result = df")).is_error
+        assert not books.call(TOOL, **asked(report, MONEY)).is_error

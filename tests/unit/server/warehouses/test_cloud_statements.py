@@ -71,14 +71,13 @@ def questions(dialect: SqlDialect, within: Cell) -> Iterator[SqlStatement]:
     distinct = DistinctSlice(**known, spans=both, keys=("account",), counted="account", groups=groups)
     some = pl.DataFrame({"account": [1, 2], "memo": [0, 0]})
     leaves = RowSlice(**known, span=JANUARY, columns=(DATE, "account", "memo"), limit=9, leaves=some[["account"]])
-    texts = [StatementText(dialect, rows_of(dialect), within) for _ in range(7)]
+    texts = [StatementText(dialect, rows_of(dialect), within) for _ in range(6)]
     yield texts[0].sums(touched, ("account",), (amount,), (amount.column,))
     yield texts[1].last_known(last, touched, ())
     yield texts[2].distinct(distinct, touched)
     yield texts[3].rows(leaves, months, JANUARY, ())
     yield texts[4].days(months)
     yield texts[5].least(months, ["account"])
-    yield texts[6].any_row(months)
 
 
 @clouds
@@ -141,8 +140,8 @@ def test_a_text_is_one_literal_whatever_it_holds(dialect: SqlDialect, text: str)
 @clouds
 @given(name=writable.filter(bool))
 def test_a_name_is_one_identifier_whatever_it_holds(dialect: SqlDialect, name: str) -> None:
-    if dialect is BIGQUERY and set(name) & set("`\\"):
-        return  # sqlglot knows no escape within names of BigQuery, where columns have none of these letters
+    if dialect is BIGQUERY and set(name) & set("`\\."):
+        return  # sqlglot knows no escape within names of BigQuery and splits them, where columns have none of these
     (column,) = sqlglot.parse_one(f"select {dialect.name_of(name)}", read=dialect.name).find_all(exp.Column)
     assert column.name == name
 
