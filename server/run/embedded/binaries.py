@@ -136,8 +136,13 @@ def private_folder(folder: Path) -> Path:
     except (FileExistsError, NotADirectoryError, PermissionError) as fault:
         raise StartFailure(f"{folder} cannot be made ({fault.strerror}); choose another SVC_STATE_DIR") from fault
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise StartFailure(f"{folder} is not a folder of this user; remove it, or choose another SVC_STATE_DIR")
+    if not stat.S_ISDIR(status.st_mode):
+        raise StartFailure(f"{folder} is not a folder; remove it, or choose another SVC_STATE_DIR")
+    if status.st_uid != os.geteuid():
+        raise StartFailure(
+            f"{folder} belongs to another user ({status.st_uid}) and may hold data: run Tieout as that user, give it "
+            f"back to the server's user (chown -R USER {folder}), or choose another SVC_STATE_DIR"
+        )
     if status.st_mode & 0o077:
         folder.chmod(0o700)
     return folder

@@ -16,7 +16,7 @@ import pytest
 from server.base.interfaces import StoreDown
 from server.base.settings import Settings
 from server.run.embedded import keeper as keeper_module
-from server.run.embedded.binaries import known_binaries
+from server.run.embedded.binaries import StartFailure, known_binaries, private_folder
 from server.run.embedded.keeper import Keeper
 from server.run.embedded.platform import Platform, platform
 from server.run.embedded.servers import EmbeddedPostgres
@@ -173,11 +173,24 @@ def test_a_socket_that_somebody_else_put_there_is_not_believed(tmp_path: Path) -
     path = Path(opened.database.uri.partition("host=")[2])
     path.symlink_to(tmp_path)  # as another user of this machine could
     try:
-        with pytest.raises(StoreDown, match="is not a folder of this user; remove it, or choose another SVC_STATE_DIR"):
+        with pytest.raises(StoreDown, match="is not a folder; remove it, or choose another SVC_STATE_DIR"):
             opened.wait()
     finally:
         path.unlink()
         opened.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder to another user")
+def test_a_database_of_another_user_is_to_be_given_back_and_not_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "postgres"
+    folder.mkdir()
+    os.chown(folder, 4711, 4711)
+    with pytest.raises(StartFailure) as refused:
+        private_folder(folder)
+    assert str(refused.value) == (
+        f"{folder} belongs to another user (4711) and may hold data: run Tieout as that user, give it back to the "
+        f"server's user (chown -R USER {folder}), or choose another SVC_STATE_DIR"
+    )
 
 
 def test_programs_that_are_not_there_are_told_with_what_to_do(state: Path, tmp_path: Path) -> None:
