@@ -33,9 +33,10 @@ def restrict(folder: Path) -> str | None:
         if status.st_uid == os.geteuid():
             folder.chmod(PRIVATE)
             return None
-        why = "it belongs to another user"
+        why = f"it belongs to another user, {status.st_uid}"
+        cure = f"give it to the server's user (chown -R USER {folder})"
     except FileNotFoundError:
         return None
     except OSError as fault:
-        why = f"{fault.strerror}"
-    return f"other users of this machine may read {folder}, and it cannot be closed to them ({why}): chmod 700 it"
+        why, cure = f"{fault.strerror}", "chmod 700 it"
+    return f"other users of this machine may read {folder}, and it cannot be closed to them ({why}): {cure}"

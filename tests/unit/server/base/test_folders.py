@@ -33,7 +33,7 @@ def test_a_folder_of_another_user_stays_as_it_is_and_is_told(tmp_path: Path) -> 
     os.chown(tmp_path / "state", 4711, 4711)
     assert restrict(tmp_path / "state") == (
         f"other users of this machine may read {tmp_path / 'state'}, and it cannot be closed to them (it belongs to "
-        "another user): chmod 700 it"
+        f"another user, 4711): give it to the server's user (chown -R USER {tmp_path / 'state'})"
     )
     assert mode(tmp_path / "state") == 0o755
     (tmp_path / "state").chmod(0o700)
