@@ -11,19 +11,24 @@ from secrets import token_hex, token_urlsafe
 from urllib.parse import quote, unquote
 
 from engine.model.feeds import FeedSource
+from server.base.folders import naming_state
 
 
 def read_or_create_key(path: Path) -> str:
-    """Return the key in a file, created if there is none. Concurrent callers get the same key."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        made = path.with_name(f".{path.name}.{token_hex(4)}")
-        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            file.write(token_urlsafe(32))
-        with suppress(FileExistsError):
-            os.link(made, path)  # whole, or not at all
-        made.unlink()
-    return path.read_text(encoding="ascii").strip()
+    """Return the key in a file, created if there is none. Concurrent callers get the same key.
+
+    Raises StoreDown if it cannot be made or read.
+    """
+    with naming_state(path):
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made = path.with_name(f".{path.name}.{token_hex(4)}")
+            with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+                file.write(token_urlsafe(32))
+            with suppress(FileExistsError):
+                os.link(made, path)  # whole, or not at all
+            made.unlink()
+        return path.read_text(encoding="ascii").strip()
 
 
 # Redaction: remove known secrets, and whatever looks like a credential, from texts.

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from server.base.interfaces import StoreDown
+
 PRIVATE, OTHERS = 0o700, 0o077
 
 
@@ -19,6 +21,18 @@ def private_umask() -> Iterator[None]:
         yield
     finally:
         os.umask(previous)
+
+
+@contextmanager
+def naming_state(path: Path) -> Iterator[None]:
+    """Turn OSError into StoreDown, which names a path of the state folder and the setting."""
+    try:
+        yield
+    except OSError as fault:
+        raise StoreDown(
+            f"{path} cannot be made or read ({fault.strerror}); let the server's user read and write it, or choose "
+            "another SVC_STATE_DIR"
+        ) from fault
 
 
 def restrict(folder: Path) -> str | None:

@@ -7,6 +7,7 @@ import sys
 from queue import Empty, SimpleQueue
 
 from engine.model.feeds import Schedule
+from server.base.folders import naming_state
 from server.base.locks import FileLock
 from server.base.settings import Settings
 from server.base.signals import on_hangup
@@ -35,7 +36,8 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         signal.signal(number, lambda *_: inbox.put(DaemonCommand.STOP))
     on_hangup(lambda: inbox.put(DaemonCommand.REREAD))
     watched = InstanceWatcher(settings.instance)
-    settings.state_folder.mkdir(parents=True, exist_ok=True)
+    with naming_state(settings.state_folder):
+        settings.state_folder.mkdir(parents=True, exist_ok=True)
     with FileLock(settings.state_folder / DAEMON_LOCK, names_owner=True) as lock:
         if not leads(lock, inbox, waits=not asked.once):
             return FAULTY if asked.once else DONE

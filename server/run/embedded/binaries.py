@@ -133,7 +133,7 @@ def private_folder(folder: Path) -> Path:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-    except (FileExistsError, NotADirectoryError, PermissionError) as fault:
+    except OSError as fault:
         raise StartFailure(f"{folder} cannot be made ({fault.strerror}); choose another SVC_STATE_DIR") from fault
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):

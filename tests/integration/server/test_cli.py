@@ -102,6 +102,30 @@ def test_check_tells_that_others_can_read_what_it_cannot_close(tmp_path: Path) -
     assert f"other users of this machine may read {tmp_path / 'state'}, and it cannot be closed" in checked.stderr
 
 
+@pytest.mark.parametrize("command", ["serve", "daemon", "load"])
+def test_a_state_folder_that_cannot_be_made_is_named_with_its_setting(tmp_path: Path, command: str) -> None:
+    instance = ledger(tmp_path, "2021-01-05 actual 1")
+    (tmp_path / "file").touch()
+    for state in (tmp_path / "file", Path("/proc/nope/state")):
+        refused = tieout(command, "--instance", instance, **free_ports() | {"SVC_STATE_DIR": str(state)})
+        assert refused.returncode == 1
+        assert "Traceback" not in refused.stderr
+        assert str(state) in refused.stderr
+        assert "choose another SVC_STATE_DIR" in " ".join(refused.stderr.split())
+
+
+def test_a_key_that_cannot_be_read_is_named_with_what_to_do(tmp_path: Path) -> None:
+    instance = ledger(tmp_path, "2021-01-05 actual 1")
+    key = instance / ".tieout" / "dev.key"
+    key.mkdir(parents=True)  # root reads any file
+    refused = tieout("serve", "--instance", instance, **free_ports())
+    assert (refused.returncode, "Traceback" in refused.stderr) == (1, False)
+    assert " ".join(refused.stderr.split()) == (
+        f"{key} cannot be made or read (Is a directory); let the server's user read and write it, or choose another "
+        "SVC_STATE_DIR"
+    )
+
+
 def test_a_taken_port_is_refused_before_anything_is_announced(tmp_path: Path) -> None:
     instance = ledger(tmp_path, "2021-01-05 actual 1")
     with socket.socket() as taken:
