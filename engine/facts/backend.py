@@ -29,7 +29,7 @@ class ArrowVersions:
         return current_version(self._root)
 
     def open(self, domains: Mapping[str, Domain]) -> "ArrowBackend":
-        """Open the current version. Raises NewerFormat if a newer release of Tieout wrote it."""
+        """Open the current version. Raises what `pin_current` raises."""
         pin = pin_current(self._root)
         self._files.keep(frozenset(pin.manifest.files()))
         return ArrowBackend(self._root, pin, self._facts(self._files, pin.manifest, domains))

@@ -45,6 +45,17 @@ class NewerFormat(Unavailable):
     """A newer release of Tieout wrote the manifest."""
 
 
+class DamagedBooks(Unavailable):
+    """A file that says what the books hold cannot be read; the message names it in the store."""
+
+    def __init__(self, file: str, fault: OSError | ValueError) -> None:
+        why = (fault.strerror if isinstance(fault, OSError) else None) or "it is damaged"
+        super().__init__(
+            f"The current version of the books cannot be opened: {file} ({why}). Let the server's user read the store "
+            "in SVC_STATE_DIR; if the file is damaged, restore a backup, or move the store away and run tieout load."
+        )
+
+
 class Load(Struct, frozen=True, kw_only=True):
     """One load that a version records."""
 
@@ -173,13 +184,17 @@ class Pin:
 
 
 def current_version(root: Path) -> int:
-    """Return the number of the current version, 0 before the first is published."""
+    """Return the number of the current version, 0 before the first is published. Raises DamagedBooks."""
     try:
         descriptor = os.open(root / CURRENT, os.O_RDONLY)  # each call asks: a third of the time of a file object
     except FileNotFoundError:
         return 0
+    except OSError as fault:
+        raise DamagedBooks(CURRENT, fault) from fault
     try:
         return int(os.read(descriptor, 20))
+    except (OSError, ValueError) as fault:
+        raise DamagedBooks(CURRENT, fault) from fault
     finally:
         os.close(descriptor)
 
@@ -190,20 +205,32 @@ def manifest_file(root: Path, version: int) -> Path:
 
 
 def pin_current(root: Path) -> Pin:
-    """Pin the current version. Before the first is published, pin an empty one."""
+    """Pin the current version. Before the first is published, pin an empty one.
+
+    Raises NewerFormat, or DamagedBooks if a file that names the version cannot be read.
+    """
     while version := current_version(root):
+        path = manifest_file(root, version)
+        name = path.relative_to(root).as_posix()
         try:
-            descriptor = os.open(manifest_file(root, version), os.O_RDONLY)
-        except FileNotFoundError:
+            descriptor = os.open(path, os.O_RDONLY)
+        except OSError as fault:
             if current_version(root) == version:
-                raise
+                raise DamagedBooks(name, fault) from fault
             continue  # a newer version was published and this one was swept in between
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         if os.fstat(descriptor).st_nlink == 0:
             os.close(descriptor)
             continue
-        with os.fdopen(os.dup(descriptor), "rb") as file:
-            return Pin(Manifest.from_json(file.read()), descriptor)
+        try:
+            with os.fdopen(os.dup(descriptor), "rb") as file:
+                return Pin(Manifest.from_json(file.read()), descriptor)
+        except NewerFormat:
+            os.close(descriptor)
+            raise
+        except (OSError, ValueError) as fault:
+            os.close(descriptor)
+            raise DamagedBooks(name, fault) from fault
     return Pin(Manifest(version=0, facts={}, tables={}, codes={}, loads={}), None)
 
 

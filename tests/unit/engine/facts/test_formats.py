@@ -14,7 +14,16 @@ from msgspec.structs import replace
 
 from engine.facts.arrow import ArrowFacts
 from engine.facts.files import MappedFiles
-from engine.facts.manifest import FORMAT, Manifest, NewerFormat, current_version, manifest_file, pin_current
+from engine.facts.manifest import (
+    CURRENT,
+    FORMAT,
+    DamagedBooks,
+    Manifest,
+    NewerFormat,
+    current_version,
+    manifest_file,
+    pin_current,
+)
 from engine.facts.writer import stage
 from engine.model.calendar.periods import Span
 from engine.model.fact_store import ROWS, RowSlice, Slice
@@ -84,6 +93,29 @@ def test_a_load_onto_a_store_of_release_0_3_0_keeps_its_partitions(store: Path, 
     assert kept == list(before.facts["gl"])
     assert set(new.columns) == set(COLUMNS)
     assert total(store) == (1085, 5)
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"version": 2}', "[]", None])
+def test_a_manifest_that_cannot_be_read_is_refused_by_name(store: Path, content: str | None) -> None:
+    path = manifest_file(store, 2)
+    path.unlink()
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    with pytest.raises(DamagedBooks, match=r"manifests/000002\.json.*tieout load"):
+        pin_current(store)
+    with pytest.raises(DamagedBooks), stage(store):
+        pass
+
+
+def test_a_current_version_that_cannot_be_read_is_refused_by_name(store: Path) -> None:
+    path = store / CURRENT
+    path.write_text("two", encoding="utf-8")
+    with pytest.raises(DamagedBooks, match=r"CURRENT.*tieout load"):
+        pin_current(store)
+    path.unlink()
+    path.mkdir()  # root reads any file
+    with pytest.raises(DamagedBooks, match=r"CURRENT \(Is a directory\)"):
+        pin_current(store)
 
 
 def test_a_manifest_of_a_newer_format_is_refused_by_name(store: Path) -> None:
