@@ -6,6 +6,7 @@ where they have the same tables, as most loads bring facts.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import reduce
 from hashlib import sha256
@@ -255,25 +256,31 @@ class Shelf:
     def __init__(self, catalogue: Catalogue, root: Path, versions: Callable[[Path], Versions] = ArrowVersions) -> None:
         self._catalogue = catalogue
         self._versions = versions(root)
-        self._books = Books(catalogue, self._versions.open(catalogue.domains))
+        self._books: Books | None = None
         self._lock = Lock()
+        with suppress(Unavailable):  # the next call tries again, and says why
+            self.current()
 
     def current(self) -> Books:
-        """Return the current Books. The next call sees a newly published version."""
-        if self._versions.current() != self._books.version:
+        """Return the current Books. The next call sees a newly published version. Raises Unavailable."""
+        books = self._books
+        if books is None or self._versions.current() != books.version:
             with self._lock:
-                if self._versions.current() != self._books.version:
+                books = self._books
+                if books is None or self._versions.current() != books.version:
                     opened = self._versions.open(self._catalogue.domains)
-                    self._books = Books(self._catalogue, opened, self._books)
-        return self._books
+                    self._books = books = Books(self._catalogue, opened, books)
+        return books
 
     @property
     def at_hand(self) -> Books | None:
         """The current Books, None if they must be opened first."""
         books = self._books
+        if books is None:
+            return None
         return books if self._versions.current() == books.version else None
 
     @property
     def memo_bytes(self) -> int:
         """The size of all memos of the version that was read last."""
-        return self._books.memo_bytes
+        return 0 if self._books is None else self._books.memo_bytes

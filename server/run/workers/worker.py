@@ -15,7 +15,9 @@ from threading import Thread
 
 import uvloop
 
+from engine.books.books import Shelf
 from engine.instance.read import Instance, read_instance
+from engine.model.errors import Unavailable
 from sandbox.pool import WORKER, Pool
 from server.auth.bearer import secrets_of, verifier_of
 from server.base.interfaces import LoadHistory
@@ -141,10 +143,18 @@ def callers_of(
 ) -> Callers:
     """Return the callers of an instance, as the parent read it."""
     shelf = open_shelf(instance, settings.instance, settings.store)
-    Thread(target=shelf.current, name="first look at the books", daemon=True).start()
+    Thread(target=look_at, args=(shelf,), name="first look at the books", daemon=True).start()
     feeds = Feeds.of(instance.bindings, loads, os.environ)
     limits = (settings.answer_tokens, settings.row_cap)
     return Callers(instance, shelf, feeds, keeping, *limits, profiles, workshop, settings.report_groups)
+
+
+def look_at(shelf: Shelf) -> None:
+    """Open the books before the first call; log why they cannot be opened, as each call then says."""
+    try:
+        shelf.current()
+    except Unavailable as away:
+        log.warning("calls are answered unavailable: %s", away)
 
 
 def check_scripts(workshop: ScriptRunner, link: Connection) -> None:

@@ -16,7 +16,7 @@ from server.base.interfaces import DEVELOPER, Principal
 from server.base.settings import BadSetting, Settings, read_settings
 from server.base.sockets import listen
 from tests.support.forking import tieout
-from tests.support.serving import free_port, free_ports
+from tests.support.serving import connected, free_port, free_ports, serving
 from tests.support.small import write_instance
 
 
@@ -124,6 +124,24 @@ def test_a_key_that_cannot_be_read_is_named_with_what_to_do(tmp_path: Path) -> N
         f"{key} cannot be made or read (Is a directory); let the server's user read and write it, or choose another "
         "SVC_STATE_DIR"
     )
+
+
+@pytest.mark.parametrize("manifest", ["{", '{"format": 99}'])
+def test_a_server_whose_books_cannot_be_opened_says_why_until_they_can(tmp_path: Path, manifest: str) -> None:
+    instance, state = ledger(tmp_path, "2021-01-05 actual 1"), tmp_path / "state"
+    assert tieout("load", "--instance", instance, SVC_STATE_DIR=str(state)).returncode == 0
+    path = state / "store" / "manifests" / "000001.json"
+    kept = path.read_text()
+    path.write_text(manifest)
+    for command in ("load", "provision"):
+        refused = tieout(command, "--instance", instance, SVC_STATE_DIR=str(state))
+        assert (refused.returncode, "Traceback" in refused.stderr) == (1, False)
+    with serving(instance, state, healthy=False) as server, connected(server.url, "auto") as books:
+        refusal = books.call("list_kpis").result
+        assert refusal["error_type"] == "unavailable"
+        assert "manifests/000001.json" in refusal["error"] or "in format 99" in refusal["error"]
+        path.write_text(kept)
+        assert not books.call("list_kpis").is_error
 
 
 def test_a_taken_port_is_refused_before_anything_is_announced(tmp_path: Path) -> None:
