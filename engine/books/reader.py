@@ -41,6 +41,7 @@ from engine.model.stopping import Stop, watched
 
 
 Value = TypeVar("Value")
+SCENARIOS = "scenarios"  # key of the memo of those with a visible cell
 Cells = Mapping[tuple[str, str], Cell]  # (scenario, domain) -> its visible cell
 
 
@@ -137,7 +138,7 @@ class Reader:
     @cached_property
     def scenarios(self) -> Mapping[str, Scenario]:
         """The scenarios with a visible cell."""
-        return self.memo_as_seen("scenarios", lambda: self._visible(self._books.catalogue.scenarios, 0), len)
+        return self.memo_as_seen(SCENARIOS, lambda: self._visible(self._books.catalogue.scenarios, 0), len)
 
     @cached_property
     def domains(self) -> Mapping[str, Domain]:

@@ -15,7 +15,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.json import encode
 
+from engine.books.reader import SCENARIOS
 from engine.model.errors import Busy, DeadlineExceeded, Refusal, ToolDisabled, UnknownName
+from engine.model.scenarios import resolve
 from engine.model.stopping import stopped_by
 from engine.plans.report_size import ReportSize
 from server.base.interfaces import CapReached, Leases, Principal
@@ -23,7 +25,7 @@ from server.base.memory_ceiling import MemoryCeiling
 from server.base.settings import Settings
 from server.caller.caller import Admit, Callers
 from server.http.lanes import Lane
-from server.telemetry.calls import Telemetry, safe_name
+from server.telemetry.calls import UNKNOWN_TOOL, Telemetry
 from server.tools.tool import Deployment, Tool
 from server.tools.toolbox import TOOLS
 from server.wire.answers import Answer
@@ -192,9 +194,9 @@ class Dispatcher:
         principal: Principal,
         fault: Refusal | None = None,
     ) -> CallResult:
-        with self._telemetry.call(
-            name, arguments, principal.subject, known=tool is not None or name in self.tools
-        ) as told:
+        named = name if tool is not None or name in self.tools else UNKNOWN_TOOL
+        canonical = partial(self._canonical, principal)
+        with self._telemetry.call(named, arguments, principal.subject, canonical) as told:
             try:
                 found = tool or await self._no_tool(name, principal, fault)
                 outcome = await self._admitted(found, arguments, principal)
@@ -202,10 +204,20 @@ class Dispatcher:
                 outcome = CallResult.refused(refusal.as_data())
             except Exception:  # of what stands around a tool; a tool's own become answers in `_run`
                 error_id = token_hex(8)
-                log.exception("call of %s failed, error_id=%s", safe_name(name), error_id)
+                log.exception("call of %s failed, error_id=%s", named, error_id)
                 outcome = CallResult.refused(internal_error(error_id))
             told.answered(outcome.result, len(outcome.json), outcome.details or {})
         return outcome
+
+    def _canonical(self, principal: Principal, reference: str) -> str | None:
+        """Return a scenario reference as written out, None if it is not known as one that its caller sees.
+
+        It runs on the event loop, so it looks only at what the books have memoised.
+        """
+        reader = self._callers.at_hand(principal)
+        seen = reader.kept_as_seen(SCENARIOS) if reader else None
+        meant = resolve(reference, seen) if isinstance(seen, Mapping) else None
+        return meant.key if meant else None
 
     async def _no_tool(self, name: str, principal: Principal, fault: Refusal | None) -> Tool:
         """Raise the fault in the arguments of a call, UnknownName without one."""

@@ -3,8 +3,7 @@
 import asyncio
 import logging
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from threading import Thread
@@ -69,15 +68,16 @@ def export_spans() -> Iterator[None]:
 
 
 # Audit lines. Each has the caller, the tool, the scenarios and the outcome; never another argument, a figure or a
-# token.
+# token. A name that a caller makes up could be a secret, so a line holds only names that exist.
 
 
 OK, CANCELLED, INTERNAL = "ok", "cancelled", "internal"
-UNKNOWN_TOOL = "unknown"  # label of every name that is no tool, so that callers cannot grow the metrics
+UNKNOWN_TOOL = "unknown"  # stands for every name that is no tool, so that callers cannot grow the metrics
 MOST_NAMED = 20
-REFERENCE = re.compile(r"[\w./@+(),-]{1,100}")
-UNREADABLE = "?"  # stands for what has not the shape of a name: it could be anything, a secret as well
+LONGEST_REFERENCE = 100
+UNREADABLE = "?"  # stands for what is no scenario of the caller: it could be anything, a secret as well
 Json = Mapping[str, Any]
+Canonical = Callable[[str], str | None]  # a scenario reference as its caller sees it, None where it is none
 log = logging.getLogger("tieout.calls")
 
 
@@ -112,19 +112,20 @@ class Telemetry:
         """Take note of whether this process counts calls by itself."""
         self._metrics.counting_alone.set(alone)
 
-    def call(self, tool: str, arguments: Json, subject: str, *, known: bool) -> "CallRecord":
+    def call(self, tool: str, arguments: Json, subject: str, canonical: Canonical) -> "CallRecord":
         """Return the block that a call runs in; it is told of once, when the block ends, however it does."""
-        return CallRecord(self._metrics, tool if known else UNKNOWN_TOOL, tool, arguments, subject)
+        return CallRecord(self._metrics, tool, arguments, subject, canonical)
 
 
 class CallRecord:
     """Records one call: its audit line, metrics and span attributes, when its block ends."""
 
-    def __init__(self, metrics: CallMetrics, label: str, tool: str, arguments: Json, subject: str) -> None:
+    def __init__(self, metrics: CallMetrics, tool: str, arguments: Json, subject: str, canonical: Canonical) -> None:
         self._metrics = metrics
-        self._label = label
-        self._fields: dict[str, Any] = {"subject": subject, "tool": safe_name(tool)}
+        self._label = tool
+        self._fields: dict[str, Any] = {"subject": subject, "tool": tool}
         self._arguments = arguments
+        self._canonical = canonical
         self._result: Json | None = None
         self._details: Json = {}
         self._bytes = 0
@@ -148,7 +149,7 @@ class CallRecord:
         self._fields |= {
             "outcome": outcome,
             "ms": round(seconds * 1000, 2),
-            "scenarios": scenarios_of(self._arguments, result),
+            "scenarios": scenarios_of(self._arguments, result, self._canonical),
             "rows": rows_of(result),
             "bytes": self._bytes,
             "data_version": self._details.get("data_version", result.get("data_version")),
@@ -166,20 +167,21 @@ class CallRecord:
         return str((self._result or {}).get("error_type", OK))
 
 
-def scenarios_of(arguments: Json, result: Json) -> Sequence[str]:
-    """Return the scenario references that a call names, else those that its answer shows."""
+def scenarios_of(arguments: Json, result: Json, canonical: Canonical) -> Sequence[str]:
+    """Return the scenario references that a call names, else those that its answer shows, all canonical."""
     asked = arguments.get("scenarios") or (
         [arguments] if "scenario_id" in arguments else result.get("columns", result.get("scenarios"))
     )
     entries = [entry for entry in asked if isinstance(entry, Mapping)] if isinstance(asked, list) else []
     named = [entry.get("scenario", entry.get("scenario_id")) for entry in entries[:MOST_NAMED]]
-    return list(dict.fromkeys(safe_name(reference) for reference in named if reference is not None))
+    return list(dict.fromkeys(known_name(reference, canonical) for reference in named if reference is not None))
 
 
-def safe_name(name: object) -> str:
-    """Return a name or reference as it was written, where it has the shape of one."""
-    text = name.replace(" ", "") if isinstance(name, str) else ""
-    return text if REFERENCE.fullmatch(text) else UNREADABLE
+def known_name(name: object, canonical: Canonical) -> str:
+    """Return a scenario reference as `canonical` has it, `?` for a text that is none."""
+    if not isinstance(name, str) or len(name) > LONGEST_REFERENCE:
+        return UNREADABLE
+    return canonical(name) or UNREADABLE
 
 
 def rows_of(result: Json) -> int | None:
