@@ -5,6 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -243,11 +244,14 @@ class Delivery:
     def _receive_facts(self, domain: Domain, parts: Iterable[RowSource], tables: LiveTables) -> None:
         with ThreadPoolExecutor(1) as spooler:  # one batch lands while the next is read and judged
             landing: Future[None] = spooler.submit(lambda: None)
-            for number, part in enumerate(parts):
+            left = iter(parts)
+            for number, part in enumerate(left):
                 if not self.landings or self.binding.mode is LoadMode.APPEND:
                     self.landings.append(Landing(self.spool / f"{number:04}", domain))
                 with closing(part.pieces) as pieces:
-                    for piece in self._reshaped(part.name, pieces):
+                    batches = self._reshaped(part.name, pieces)
+                    self.rejects.unread = chain(batches, left)
+                    for piece in batches:
                         facts = self._judged(domain, piece, part.name, tables)
                         landing.result()
                         landing = spooler.submit(self.landings[-1].add, facts)

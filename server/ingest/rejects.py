@@ -86,6 +86,7 @@ class Rejects:
     batch: list[pl.DataFrame] = field(default_factory=list)  # rejections of the current batch
     amounts: list[pl.DataFrame] = field(default_factory=list)  # of rejected rows, by measure
     read: int = 0
+    unread: Iterator[object] = field(default_factory=lambda: iter(()))  # what comes after the current batch
     _first: int = 0  # place of the first row of the batch among all rows that were read
     _rows: Counter[RejectReason | None] = field(default_factory=Counter)  # of the batches before; None: of any reason
 
@@ -171,11 +172,20 @@ class Rejects:
             return
         reasons = "; ".join(f"{each.rows:,} {each.words}" for each in self.sums)
         mend = ", ".join(f"{reason.value}: {found}" for reason, found in by_reason.items())
-        raise LoadFailed(
-            VALIDATE,
+        message = (
             f"{rows} of {self.read} rows rejected, {allowed} allowed: {reasons}; "
-            f"rejects: {{allow: {{{mend}}}}} would load the others",
+            f"rejects: {{allow: {{{mend}}}}} would load the others"
         )
+        if self._stops_early():
+            message += " read so far; later rows were not read, and may need a larger allowance"
+        raise LoadFailed(VALIDATE, message)
+
+    def _stops_early(self) -> bool:
+        """Tell whether anything comes after the current batch."""
+        try:
+            return next(self.unread, None) is not None
+        except LoadFailed:  # it comes, and cannot be read
+            return True
 
     def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of a frame that are not rejected. The frame has the rows of the current batch, in order."""

@@ -91,7 +91,7 @@ def showing() -> Iterator[Callable[[str, str, int], None]]:
 
 
 def tell_rejects(place: BooksFolder, load_id: str, rejects: pl.DataFrame, sums: Sequence[RejectSum]) -> None:
-    """Print the rejected rows by reason, the first of them, and where all of them are."""
+    """Print the rejected rows by reason, the first of them, and where all that were read are."""
     if not sums:
         return
     err.print("  rejected:", markup=False)
@@ -99,4 +99,4 @@ def tell_rejects(place: BooksFolder, load_id: str, rejects: pl.DataFrame, sums: 
         err.print(f"    {each}", markup=False, soft_wrap=True)
     for line in format_rejects(rejects):
         err.print(f"  {line}", markup=False, soft_wrap=True)
-    err.print(f"  all of them: {report_file(place.rejects, load_id)}", markup=False, soft_wrap=True)
+    err.print(f"  all that were read: {report_file(place.rejects, load_id)}", markup=False, soft_wrap=True)

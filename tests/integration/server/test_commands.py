@@ -86,7 +86,7 @@ def test_rejected_rows_are_on_the_screen_and_in_a_file_that_the_history_names(mo
     failed = tieout("load", "gl", "--period", "2021-01", "--instance", monthly)
     assert "gl: 1 of 1 rows rejected, 0 allowed: 1 amount is no number" in failed.stderr
     assert "Mend the rows at their source" in failed.stderr
-    (report,) = [line for line in failed.stderr.splitlines() if "all of them: " in line]
+    (report,) = [line for line in failed.stderr.splitlines() if "all that were read: " in line]
     path = Path(report.partition(": ")[2])
     assert path.read_text().splitlines()[2] == "gl_2021-01.csv,2,amount,x,is no number,"
     assert f"rejected rows: {path}" in tieout("loads", "--status", "failed_validate", "--instance", monthly).stdout

@@ -155,6 +155,26 @@ def test_t69_the_same_file_loaded_twice_is_there_once(tmp_path: Path) -> None:
         assert months(instance, tmp_path / mode) == {"2021-01": 60}
 
 
+@pytest.mark.parametrize(
+    ("later", "ends"),
+    [
+        (None, "would load the others"),
+        (f"{HEAD}2021-02-01,actual,A,x\n", "read so far; later rows were not read, and may need a larger allowance"),
+        ("another,table\n1,2\n", "read so far; later rows were not read, and may need a larger allowance"),
+        ("", "read so far; later rows were not read, and may need a larger allowance"),
+    ],
+)
+def test_rejected_rows_are_said_to_be_all_only_if_every_row_was_read(
+    tmp_path: Path, later: str | None, ends: str
+) -> None:
+    instance = ledger(tmp_path, file="*.csv")
+    write(
+        instance, a=f"{HEAD}2021-01-05,actual,A,x\n2021-01-06,actual,A,1\n", **({} if later is None else {"b": later})
+    )
+    with pytest.raises(BindingFailed, match=f"1 of 2 rows rejected, 0 allowed.*{ends}$"):
+        load_feeds(instance, tmp_path / "state")
+
+
 def test_periods_are_refused_where_a_feed_is_loaded_whole(tmp_path: Path) -> None:
     instance = ledger(tmp_path, file="gl.csv")
     write(instance, gl=JANUARY)
