@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import TypeVar, get_type_hints
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ LOG_FORMATS = ("text", "json")
 PROFILES = ("file", "database")
 DISCOVERY = "/.well-known/openid-configuration"
 LAST_PORT = 65_535
+MOST_SECONDS = 315_360_000  # ten years: later times are no days of the calendar, and no timeouts of the system
 SWITCHES = {"true": True, "false": False}
 HTTPS_PORT = ":443"  # what a host or origin may leave out
 Default = TypeVar("Default")
@@ -231,6 +233,7 @@ def validate(settings: Settings) -> None:
         raise BadSetting(f"SVC_PORT is '{settings.port}'; it takes a port, 1 to {LAST_PORT}")
     refuse_below("SVC_ANSWER_TOKENS", settings.answer_tokens, SHORTEST_ANSWER)
     refuse_below("SVC_WORKER_MEGABYTES", settings.worker_megabytes, LEAST_MEGABYTES)
+    validate_times(settings)
     if settings.dev_key is not None and len(settings.dev_key) < SHORTEST_KEY:
         raise BadSetting(f"MCP_DEV_KEY has {len(settings.dev_key)} characters; it takes at least {SHORTEST_KEY}")
     if settings.signing_key is not None and not SIGNING_KEY.fullmatch(settings.signing_key):
@@ -263,9 +266,21 @@ def validate_addresses(settings: Settings) -> None:
         raise BadSetting(
             f"SVC_FILE_IMPORT_PROXY is '{redact(settings.import_proxy)}'; it takes a URL, as http://proxy.example.com:3128"
         )
+    for proxy in settings.proxies.split(",") if settings.proxies != "*" else ():
+        if not is_network(proxy.strip()):
+            raise BadSetting(
+                f"SVC_PROXIES has '{proxy.strip()}'; it takes IP addresses and networks, as 127.0.0.1,10.0.0.0/8, or *"
+            )
     host, _, port = settings.ops_bind.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= LAST_PORT:
         raise BadSetting(f"SVC_OPS_BIND is '{settings.ops_bind}'; it takes an address and a port, as 127.0.0.1:8769")
+
+
+def validate_times(settings: Settings) -> None:
+    """Raise BadSetting if a time is too long."""
+    for known in fields(settings):
+        if known.name.endswith("_seconds") and (seconds := getattr(settings, known.name)) > MOST_SECONDS:
+            raise BadSetting(f"{variable_of(known.name)} is '{seconds}'; it takes at most {MOST_SECONDS} (ten years)")
 
 
 def refuse_below(variable: str, value: int, least: int) -> None:
@@ -280,6 +295,11 @@ def validate_single_user(settings: Settings) -> None:
         raise BadSetting(
             f"SVC_HOST is '{settings.host}'; without an identity provider (SVC_OIDC_ISSUER) the server has one user, "
             "and listens on loopback only"
+        )
+    if settings.public_url is not None and not is_origin(settings.public_url, "http", "https"):
+        raise BadSetting(
+            f"SVC_BASE_URL is '{redact(settings.public_url)}'; it takes an origin without a path, as "
+            "https://reports.example.com"
         )
 
 
@@ -329,6 +349,15 @@ def is_url(url: str | None, *schemes: str) -> bool:
         and port != 0
         and not (parts.query or parts.fragment or "@" in parts.netloc)
     )
+
+
+def is_network(text: str) -> bool:
+    """Tell whether a text is an IP address or a network of them."""
+    try:
+        (ip_network if "/" in text else ip_address)(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_loopback_url(url: str | None) -> bool:

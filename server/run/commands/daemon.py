@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from engine.model.feeds import Schedule
 from server.base.folders import naming_state
 from server.base.locks import FileLock
-from server.base.settings import Settings
+from server.base.settings import BadSetting, Settings, variable_of
 from server.base.signals import on_hangup
 from server.ingest.backups import BackupFolder, ScheduledBackups
 from server.ingest.daemon import TICK, Daemon, DaemonCommand, FeedHistory, Inbox
@@ -31,6 +31,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Load feeds on their schedules until told to stop."""
     log_to(sys.stderr, settings.log_format, [settings.database_url or ""])
+    require_backup_folder(settings)
     inbox: Inbox = SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: inbox.put(DaemonCommand.STOP))
@@ -56,6 +57,15 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
             )
             done = daemon.run(once=asked.once)
     return DONE if done or not asked.once else FAULTY
+
+
+def require_backup_folder(settings: Settings) -> None:
+    """Raise BadSetting if the folder of scheduled backups is not there; a disk may not be mounted."""
+    if settings.backup_dir is not None and not settings.backup_dir.is_dir():
+        raise BadSetting(
+            f"{variable_of('backup_dir')} is '{settings.backup_dir}', which is no folder; make it or mount its disk, "
+            "or name another that exists"
+        )
 
 
 def backups_of(settings: Settings, inbox: Inbox) -> ScheduledBackups | None:

@@ -184,6 +184,18 @@ def test_answers_do_not_wait_for_acknowledgements() -> None:
         ({"SVC_ANSWER_TOKENS": "500"}, "it takes at least 2000"),
         ({"SVC_LOG_FORMAT": "xml"}, "it takes text or json"),
         *(
+            ({"SVC_BASE_URL": url}, f"SVC_BASE_URL is '{url}'; it takes an origin without a path, as https://")
+            for url in ("notaurl", "ftp://127.0.0.1", "http://127.0.0.1:8768/mcp")
+        ),
+        *(
+            ({"SVC_PROXIES": named}, f"SVC_PROXIES has '{wrong}'; it takes IP addresses and networks, as 127.0.0.1,")
+            for named, wrong in (("foo.bar", "foo.bar"), ("::1, 10.0.0.1/8", "10.0.0.1/8"), ("127.0.0.1,", ""))
+        ),
+        *(
+            ({f"SVC_{name}_SECONDS": "315360001"}, f"SVC_{name}_SECONDS is '315360001'; it takes at most 315360000")
+            for name in ("FILE", "LINK", "SNAPSHOT", "SNAPSHOT_IDLE", "DEADLINE")
+        ),
+        *(
             ({"SVC_OPS_BIND": bind}, "it takes an address and a port, as 127.0.0.1:8769")
             for bind in ("8769", ":8769", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:0")
         ),
@@ -192,6 +204,11 @@ def test_answers_do_not_wait_for_acknowledgements() -> None:
 def test_settings_that_do_not_hold(environment: dict[str, str], says: str) -> None:
     with pytest.raises(BadSetting, match=says):
         read_settings(environment)
+
+
+def test_proxies_may_be_addresses_and_networks_of_either_family_and_times_ten_years() -> None:
+    for named in ("*", "127.0.0.1", "10.0.0.0/8, ::1,fd00::/8"):
+        assert read_settings({"SVC_PROXIES": named, "SVC_FILE_SECONDS": "315360000"}).proxies == named
 
 
 def test_where_operators_are_answered_may_be_an_address_of_either_family() -> None:
