@@ -259,7 +259,7 @@ class Shelf:
         self._books: Books | None = None
         self._lock = Lock()
         with suppress(Unavailable):  # the next call tries again, and says why
-            self.current()
+            self._open()
 
     def current(self) -> Books:
         """Return the current Books. The next call sees a newly published version. Raises Unavailable."""
@@ -268,17 +268,18 @@ class Shelf:
             with self._lock:
                 books = self._books
                 if books is None or self._versions.current() != books.version:
-                    opened = self._versions.open(self._catalogue.domains)
-                    self._books = books = Books(self._catalogue, opened, books)
+                    books = self._open()
         return books
+
+    def _open(self) -> Books:
+        self._books = Books(self._catalogue, self._versions.open(self._catalogue.domains), self._books)
+        return self._books
 
     @property
     def at_hand(self) -> Books | None:
         """The current Books, None if they must be opened first."""
         books = self._books
-        if books is None:
-            return None
-        return books if self._versions.current() == books.version else None
+        return books if books is not None and self._versions.current() == books.version else None
 
     @property
     def memo_bytes(self) -> int:
