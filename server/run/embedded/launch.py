@@ -58,11 +58,14 @@ def execute(program: list[str]) -> int:
 
 def watch(parent: int, ending: int, program: list[str]) -> int:
     """Run the program, send it the signal when the parent is gone, and return its exit status."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # one that comes before its handler stands waits for it
     child = os.fork()
     if child == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
         os._exit(execute(program))
     for number in FORWARDED:
         signal.signal(number, lambda told, _: os.kill(child, told))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
     is_told = False
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)

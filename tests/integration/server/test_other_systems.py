@@ -81,8 +81,11 @@ def test_a_watched_program_gets_the_signals_and_gives_its_status() -> None:
     assert subprocess.run([*command, "/bin/sh", "-c", "exit 7"], check=False).returncode == 7
     refused = subprocess.run([*command, "/no/program"], check=False, capture_output=True)
     assert (refused.returncode, b"No such file" in refused.stderr) == (launch.REFUSED, True)
-    with subprocess.Popen([*command, "/bin/sleep", "60"]) as process:
-        wait_for(lambda: bool(children(process.pid)))
-        wait_for(lambda: Path(f"/proc/{children(process.pid)[0]}/comm").read_text() == "sleep\n")
-        process.terminate()
-        assert process.wait(DEADLINE) == signal.SIGTERM
+    for begins in (True, False):  # a signal may come before the program has begun
+        with subprocess.Popen([*command, "/bin/sleep", "60"]) as process:
+            while not children(process.pid):
+                pass
+            if begins:
+                wait_for(lambda: Path(f"/proc/{children(process.pid)[0]}/comm").read_text() == "sleep\n")
+            process.terminate()
+            assert process.wait(DEADLINE) == signal.SIGTERM
