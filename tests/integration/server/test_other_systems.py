@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -83,8 +84,9 @@ def test_a_watched_program_gets_the_signals_and_gives_its_status() -> None:
     assert (refused.returncode, b"No such file" in refused.stderr) == (launch.REFUSED, True)
     for begins in (True, False):  # a signal may come before the program has begun
         with subprocess.Popen([*command, "/bin/sleep", "60"]) as process:
-            while not children(process.pid):
-                pass
+            ends = time.monotonic() + DEADLINE
+            while not children(process.pid):  # without a pause, which would let the program begin
+                assert time.monotonic() < ends
             if begins:
                 wait_for(lambda: Path(f"/proc/{children(process.pid)[0]}/comm").read_text() == "sleep\n")
             process.terminate()
