@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from re import fullmatch
 from typing import TypeVar
 
 from msgspec import Struct
@@ -22,7 +23,7 @@ from engine.instance.build.scenarios import build_comparisons, build_default, bu
 from engine.instance.build.statements import StatementBuilder
 from engine.instance.documents import Document, Fault, InstanceFaults, read_document, read_table
 from engine.instance.profiles import FILE, build_profiles, fitted, read_profiles
-from engine.instance.schema.books import DimensionsFile, DomainFile, InstanceFile
+from engine.instance.schema.books import CALENDAR, DimensionsFile, DomainFile, InstanceFile
 from engine.instance.schema.registry import IntegrationsFile, ProfilesFile, ScenariosFile
 from engine.instance.schema.statements import StatementFile
 from engine.instance.validation import fit
@@ -46,6 +47,8 @@ FILES: dict[str, type[BaseModel]] = {
     "integrations.yaml": IntegrationsFile,
 }
 OPTIONAL = ("integrations.yaml",)
+PROSE, CHARTS = "orientation.md", "charts.json"
+TABLES = ("calendar", "trading_calendar")  # keys of instance.yaml that name a file beside it
 
 
 class Instance(Struct, frozen=True, kw_only=True):
@@ -149,7 +152,7 @@ def read_instance(folder: Path) -> Instance:
     bindings = build_bindings(integrations_doc, integrations, domains, dimensions, scenarios)
     reading.stop_at_faults()
 
-    prose = folder / "orientation.md"
+    prose = folder / PROSE
     orientation = prose.read_text(encoding="utf-8") if prose.is_file() else ""
     return Instance(
         catalogue=Catalogue(
@@ -171,6 +174,16 @@ def read_instance(folder: Path) -> Instance:
         bindings=bindings,
         placement=placement,
     )
+
+
+def instance_files(folder: Path) -> list[str]:
+    """Return the files of an instance, faulty ones included, relative to its folder; data of feeds are none of them."""
+    patterns = (*FILES, PROSE, CHARTS)
+    files = [path.relative_to(folder).as_posix() for pattern in patterns for path in sorted(folder.glob(pattern))]
+    tree = read_document(folder, "instance.yaml").tree if (folder / "instance.yaml").is_file() else None
+    named = [tree.get(key) for key in TABLES] if isinstance(tree, dict) else []
+    tables = [name for name in named if isinstance(name, str) and fullmatch(CALENDAR, name)]
+    return [*files, *(name for name in dict.fromkeys(tables) if (folder / name).is_file())]
 
 
 def version_of(folder: Path, documents: list[Document]) -> str:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import FILES, STORE, read_instance
+from engine.instance.read import STORE, instance_files, read_instance
 from engine.model.catalogue import Catalogue
 from engine.model.warehouses import FactsPlacement
 from server.base.locks import FileLock
@@ -122,8 +122,7 @@ def reload_files(folder: Path, read: Callable[[Path], Read]) -> Read | None:
 
 def fingerprint(folder: Path) -> Stamp:
     """Return the names, times and sizes of an instance's files."""
-    paths = sorted(path for pattern in FILES for path in folder.glob(pattern))
-    return tuple((path.name, *file_times(path)) for path in paths)
+    return tuple((file, *file_times(folder / file)) for file in instance_files(folder))
 
 
 def file_times(path: Path) -> tuple[int, int]:

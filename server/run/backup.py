@@ -18,8 +18,7 @@ from msgspec import Struct, convert, json
 from engine.facts.manifest import CURRENT, manifest_file, pin_current
 from engine.facts.parts import differences, hold_parts
 from engine.instance.build.placement import build_placement
-from engine.instance.read import FILES as YAML
-from engine.instance.read import InstanceDocuments
+from engine.instance.read import InstanceDocuments, instance_files
 from engine.instance.schema.books import InstanceFile
 from engine.model.errors import Unavailable
 from server.base.interfaces import StoreDown
@@ -217,7 +216,6 @@ def extract_part(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> 
 
 
 KEY_FILES = "*.key"
-PROSE = "orientation.md"
 ID_LENGTH = 12
 
 
@@ -265,15 +263,6 @@ def add_store(bundle: BundleWriter, root: Path, paths: Sequence[Path]) -> int:
         return version_
     finally:
         pin.drop()
-
-
-def instance_files(folder: Path) -> Iterator[str]:
-    """Yield the files of an instance, without the data of its feeds."""
-    _, instance = InstanceDocuments(folder, []).one("instance.yaml", InstanceFile)
-    for pattern in (*YAML, PROSE):
-        yield from (path.relative_to(folder).as_posix() for path in sorted(folder.glob(pattern)))
-    if instance is not None:
-        yield from filter(None, (instance.calendar, instance.trading_calendar))
 
 
 def key_ids(settings: Settings) -> Mapping[str, str]:

@@ -20,9 +20,9 @@ from time import monotonic, time
 
 from msgspec import Struct
 
-from engine.instance.documents import InstanceFaults, read_document
+from engine.instance.documents import InstanceFaults
 from engine.instance.profiles import FILE as PROFILES
-from engine.instance.read import FILES, Instance, read_instance
+from engine.instance.read import Instance, instance_files, read_instance
 from server.base.locks import FileLock
 from server.base.settings import Settings
 from server.telemetry.metrics import counter_environment
@@ -30,7 +30,6 @@ from server.telemetry.metrics import counter_environment
 # A copy of the files of an instance, so that workers that start later read the same.
 
 
-BESIDE = ("orientation.md",)
 TRIES = 5
 
 
@@ -46,7 +45,9 @@ def copy_instance(folder: Path, into: Path) -> InstanceCopy:
     for _ in range(TRIES):
         instance = read_instance(folder)
         shutil.rmtree(into, ignore_errors=True)
-        for file in files_of(folder):
+        for file in instance_files(folder):
+            if file == PROFILES:  # profiles are read where they are, and their faults never stop a server
+                continue
             (into / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(folder / file, into / file)
         try:
@@ -55,16 +56,6 @@ def copy_instance(folder: Path, into: Path) -> InstanceCopy:
         except InstanceFaults:  # the files changed since they were read
             continue
     raise OSError(errno.EBUSY, "its files change all the time", str(folder))
-
-
-def files_of(folder: Path) -> list[Path]:
-    """Return the files of an instance, relative to its folder."""
-    tree = read_document(folder, "instance.yaml").tree
-    calendar = tree.get("calendar") if isinstance(tree, dict) else None
-    named = [*BESIDE, calendar] if isinstance(calendar, str) else [*BESIDE]
-    patterns = FILES.keys() - {PROFILES}  # profiles are read where they are, and their faults never stop a server
-    found = [path for pattern in patterns for path in folder.glob(pattern)]
-    return [path.relative_to(folder) for path in found] + [Path(name) for name in named if (folder / name).is_file()]
 
 
 # The run folder, which the processes of one server share; it is deleted when the server ends.

@@ -16,11 +16,12 @@ import psycopg
 import pytest
 
 from engine.door import open_books
+from engine.instance.read import instance_files
 from engine.model.feeds import LoadAttempt
 from server.auth.bearer import dev_key
 from server.base.interfaces import LoadQuery, StoreDown
 from server.base.settings import Settings
-from server.run.backup import BundleFault, back_up, instance_files, restore
+from server.run.backup import BundleFault, back_up, restore
 from server.run.embedded.platform import platform
 from server.stores.migrations import migrate, read_migrations
 from tests.support import forking

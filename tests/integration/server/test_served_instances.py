@@ -1,0 +1,60 @@
+"""Instances as they are served: every file that people wrote reaches the workers, and a changed one is read again."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from engine.instance.read import instance_files
+from server.ingest.folder import InstanceWatcher
+from tests.support.books import load_instance
+from tests.support.calendars import four_four_five, table
+from tests.support.serving import connected, serving
+from tests.support.small import write_ledger
+
+COLUMN = [{"scenario": "actual", "alias": "A"}]
+WEEKS = table(date(2024, 12, 29), {2025: four_four_five(), 2026: four_four_five()}, by_week=True)
+
+
+@pytest.fixture
+def retail(tmp_path: Path) -> Path:
+    """A ledger of months, with a second calendar of weeks: 4-4-5 from 28 December 2025."""
+    folder = write_ledger(tmp_path, "2025-12-28 actual 10\n2026-01-24 actual 20\n2026-01-25 actual 40")
+    with (folder / "instance.yaml").open("a") as file:
+        file.write("trading_calendar: trading.csv\n")
+    (folder / "trading.csv").write_text(WEEKS)
+    (folder / "orientation.md").write_text("Weeks begin on Sundays.\n")
+    return folder
+
+
+def test_an_instance_with_a_trading_calendar_is_served(retail: Path, tmp_path: Path) -> None:
+    load_instance(retail, tmp_path / "state")
+    with serving(retail, tmp_path / "state") as server, connected(server.url, "auto") as books:
+        told = books.ask("run_metric_data", metrics=["revenue"], scenarios=COLUMN, period_start="TY2026-P01")
+        assert "Weeks begin on Sundays." in books.ask("svc_orientation")["orientation"]
+    assert [row["values"] for row in told["rows"]] == [[30]]  # 28 December to 24 January
+
+
+def test_the_files_of_an_instance_are_those_that_people_wrote(retail: Path) -> None:
+    (retail / "rates.csv").write_text("data of a feed\n")
+    (retail / "charts.json").write_text("[]")
+    assert instance_files(retail) == [
+        *("instance.yaml", "dimensions.yaml", "domains/gl.yaml", "scenarios.yaml", "profiles.yaml"),
+        *("integrations.yaml", "orientation.md", "charts.json", "trading.csv"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["../outside.csv", "/etc/passwd", "{}", "a/b.csv", "absent.csv"])
+def test_no_file_outside_its_folder_is_one_of_an_instance(retail: Path, name: str) -> None:
+    (retail.parent / "outside.csv").write_text("what nobody may copy\n")
+    (retail / "instance.yaml").write_text(f"name: Small\ncurrency: USD\ncalendar: {name}\ntrading_calendar: []\n")
+    assert not [file for file in instance_files(retail) if file.endswith((".csv", "passwd"))]
+
+
+@pytest.mark.parametrize("file", ["trading.csv", "orientation.md"])
+def test_a_file_beside_the_yaml_that_changes_is_read_again(retail: Path, file: str) -> None:
+    watcher = InstanceWatcher(retail)
+    assert not watcher.look()
+    (retail / file).write_text((retail / file).read_text() + "\n")
+    assert not watcher.look()  # edits may go on
+    assert watcher.look()
