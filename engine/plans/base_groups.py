@@ -3,7 +3,7 @@
 A base group does not depend on the days that are read. The books keep each group and use it again.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import lcm, prod
 
@@ -134,27 +134,28 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
 
     def targets(self, classes: tuple[int, ...], *, subtotals: bool) -> Sequence[AccumulatorTarget]:
         """Return the accumulator targets of the sums of one combination of classes, perhaps with sub-totals."""
-        known = self._targets.get((classes, subtotals))
-        if known is None:
-            found = {known.leaf: known.classes[number] for known, number in zip(self.classes, classes, strict=True)}
-            known = []
+        targets = self._targets.get((classes, subtotals))
+        if targets is None:
+            targets = tuple(self._make_targets(classes, subtotals=subtotals))
             if len(self._targets) < KEPT_TARGETS:
-                self._targets[classes, subtotals] = known
-            for position, members, weight, factor in class_contributions(
-                found, self.weights, self.axes, self.places, subtotals=subtotals
-            ):
-                base = self.bases[position]
-                amount = ONE if base.over_members.counts else weight * factor  # weights never scale a count
-                scaled = amount.numerator * (self.denominators[position] // amount.denominator)
-                for place, accumulator in enumerate(ACCUMULATORS[base.over_members]):
-                    target = AccumulatorTarget(
-                        position, place, members, *column_and_factor(base, accumulator, scaled), accumulator.combine
-                    )
-                    known.append(target)
-        return known
+                self._targets[classes, subtotals] = targets
+        return targets
+
+    def _make_targets(self, classes: tuple[int, ...], *, subtotals: bool) -> Iterator[AccumulatorTarget]:
+        by_leaf = {known.leaf: known.classes[number] for known, number in zip(self.classes, classes, strict=True)}
+        for position, members, weight, factor in class_contributions(
+            by_leaf, self.weights, self.axes, self.places, subtotals=subtotals
+        ):
+            base = self.bases[position]
+            amount = ONE if base.over_members.counts else weight * factor  # weights never scale a count
+            scaled = amount.numerator * (self.denominators[position] // amount.denominator)
+            for place, accumulator in enumerate(ACCUMULATORS[base.over_members]):
+                yield AccumulatorTarget(
+                    position, place, members, *column_and_factor(base, accumulator, scaled), accumulator.combine
+                )
 
     @cached_property
-    def _targets(self) -> dict[tuple[tuple[int, ...], bool], list[AccumulatorTarget]]:
+    def _targets(self) -> dict[tuple[tuple[int, ...], bool], Sequence[AccumulatorTarget]]:
         return {}
 
 

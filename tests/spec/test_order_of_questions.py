@@ -1,0 +1,57 @@
+"""Answers do not depend on what was asked before, or at the same time."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from threading import Thread, get_ident
+from typing import Any
+
+import pytest
+
+from engine.door import Door
+from engine.plans import base_groups
+from tests.support.small import figures, small_books
+
+ACTUAL = {"Actuals": "actual"}
+EVERYONE = "everyone: {scenarios: {'*': {}}}\nassign: [{subject: dev, profile: everyone}]\n"
+LEDGER = """
+time: {column: date}
+dimensions: {entity: entity, product: product}
+measures: {amount: {places: 2}}
+metrics:
+  sales: {measure: amount}
+"""
+SALES = "date scenario entity product amount\n2026-01-05 actual FR Core 60\n2026-01-05 actual DE Pro 40"
+DIMENSIONS = "entity: {kind: leaf}\nproduct: {kind: leaf}\n"
+
+
+def books_of(folder: Path, **parts: Any) -> Door:
+    """Return books of which nothing was asked."""
+    domains: Mapping[str, str] = {"gl": LEDGER, **parts.pop("domains", {})}
+    facts = {"gl": SALES, **parts.pop("facts", {})}
+    return small_books(folder, facts=facts, domains=domains, dimensions=DIMENSIONS, profiles=EVERYONE, **parts)
+
+
+def test_who_asks_while_another_works_out_the_same_is_answered_from_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    books = books_of(tmp_path)
+    contributions = base_groups.class_contributions
+    first, other = get_ident(), list[Any]()
+
+    def ask() -> Any:
+        report = books.metric("sales", scenarios=ACTUAL, period="2026-01", dimensions=["entity"])
+        return figures(report, "entity")
+
+    def ask_beside(*arguments: Any, **options: Any) -> Iterator[Any]:
+        """Yield what a class counts in; another thread asks between the first and the second."""
+        for at, contribution in enumerate(contributions(*arguments, **options)):
+            yield contribution
+            if at == 0 and get_ident() == first and not other:
+                beside = Thread(target=lambda: other.append(ask()))
+                beside.start()
+                beside.join()
+
+    monkeypatch.setattr(base_groups, "class_contributions", ask_beside)
+    sales = {"FR": 60, "DE": 40, None: 100}
+    assert ask() == sales
+    assert other == [sales]
