@@ -103,8 +103,14 @@ def days_of(seen: SeenDays) -> int:
 
 
 def compared_with(side: Side, sides: Sequence[Side]) -> frozenset[str]:
-    """Return the scenarios that a side of a reference is compared with."""
-    return frozenset(term.scenario.id for other in sides if other != side for term in other.terms)
+    """Return the scenarios whose scope narrows a side of a reference, besides its own if it reads only one.
+
+    Every scenario that a side names narrows each side, the two of a blend too. A side beside itself is not narrowed.
+    """
+    if all(other == side for other in sides):
+        return frozenset()
+    own = {term.scenario.id for term in side.terms}
+    return frozenset(term.scenario.id for other in sides for term in other.terms) - (own if len(own) == 1 else set())
 
 
 def group_cell(group: StockGroup, reader: Reader) -> Cell:

@@ -1,5 +1,6 @@
 """Finance case T30: a blend reads one scenario through what is closed of it, another after."""
 
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
@@ -7,6 +8,10 @@ import pytest
 
 from engine.door import Door
 from engine.model.errors import BadArguments
+from tests.support.drilling import calls, figure_behind
+from tests.support.explaining import contributions, explained, fraction
+from tests.support.inspecting import UNCUT, rows_of
+from tests.support.reading import answer
 from tests.support.small import codes, figure, figures, small_books
 
 OUTLOOK = {"Outlook": "actual+forecast"}
@@ -26,6 +31,7 @@ def blended(folder: Path, facts: str, closed: str = "closed_through: 2021-06", p
             time: {column: date}
             dimensions: {entity: entity}
             measures: {amount: {places: 2}}
+            inspect_enabled: true
             metrics:
               revenue: {measure: amount}
               balance: {measure: amount, over_time: closing}
@@ -38,7 +44,7 @@ def blended(folder: Path, facts: str, closed: str = "closed_through: 2021-06", p
         scenarios=f"""
             actual: {{alias: Actuals, kind: actual, {closed}}}
             forecast: {{alias: Forecast, kind: forecast, variants: {{low: {{label: Low, adjust: [{{where: {{entity: [A]}}, factor: 0.5}}]}}}}}}
-            budget: {{alias: Budget, kind: budget}}
+            budget: {{alias: Budget, kind: budget, variants: {{half: {{label: Half, adjust: [{{where: {{entity: [A, B, C]}}, factor: 0.5}}]}}}}}}
         """,  # noqa: E501 - one scenario a line
         profiles=profile,
     )
@@ -131,6 +137,66 @@ def test_each_part_of_a_blend_is_cut_to_what_its_own_scenario_shows(tmp_path: Pa
     )
     shown = books.metric("revenue", scenarios=OUTLOOK, period="2021", dimensions=["entity"])
     assert figures(shown, "entity") == {"A": 132, "B": 3, None: 135}
+
+
+NARROWED = """
+    2021-01-05 actual   A 10
+    2021-01-06 actual   B 5
+    2021-01-07 actual   C 1
+    2021-02-05 actual   A 100
+    2021-01-05 forecast A 9
+    2021-01-05 forecast B 4
+    2021-01-05 forecast C 2
+    2021-02-05 forecast A 7
+    2021-02-05 forecast B 3
+    2021-02-05 forecast C 5
+    2021-01-05 budget   A 8
+    2021-01-05 budget   B 6
+    2021-02-05 budget   A 8
+    2021-02-05 budget   C 3
+"""
+ONLY_A = "seen: {scenarios: {'*': {}, forecast: {dimensions: {entity: {allow: [A]}}}}}"
+TWO_CUTS = (
+    "seen: {scenarios: {budget: {}, actual: {dimensions: {entity: {allow: [A, B]}}}, "
+    "forecast: {dimensions: {entity: {allow: [A, C]}}}}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("reference", "profile", "period", "expected"),
+    [
+        ("var(actual,actual+forecast)", ONLY_A, "2021-01", {"A": 0, "B": None, "C": None, None: 0}),
+        ("var(budget,actual+forecast)", ONLY_A, "2021-01", {"A": -2, "B": None, "C": None, None: -2}),
+        # the open month of the blend is the forecast's; budget and both parts are read within A alone
+        ("var(budget,actual+forecast)", TWO_CUTS, ("2021-01", "2021-02"), {"A": -1, "B": None, "C": None, None: -1}),
+        ("var(actual+forecast,budget/half)", TWO_CUTS, ("2021-01", "2021-02"), {"A": 9, "B": None, "C": None, None: 9}),
+        ("var(actual+forecast@pp,budget)", TWO_CUTS, "2021-02", {"A": 2, "B": None, "C": None, None: 2}),
+        ("var_pct(actual+forecast,forecast)", ONLY_A, "2021-02", {"A": 0, "B": None, "C": None, None: 0}),
+        # a reference beside itself is narrowed by nothing
+        ("var(actual+forecast,actual+forecast)", ONLY_A, "2021-01", {"A": 0, "B": 0, "C": 0, None: 0}),
+    ],
+)
+def test_every_scenario_of_a_variance_narrows_both_sides_the_two_of_a_blend_too(
+    tmp_path: Path, reference: str, profile: str, period: str | tuple[str, str], expected: dict[str | None, int | None]
+) -> None:
+    books = blended(tmp_path, NARROWED, closed="closed_through: 2021-01", profile=profile)
+    shown = books.metric("revenue", scenarios={"V": reference}, period=period, dimensions=["entity"])
+    found = figures(shown, "entity")
+    assert {member: found.get(member) for member in expected} == expected
+    result = answer(shown, UNCUT)
+    for row in result["rows"]:
+        sides = Counter[str]()
+        for sign, _, call in calls(row, result["columns"][0]):
+            sides[sign] += figure_behind(call, lambda asked: rows_of(books, **asked)) or 0
+        if not reference.startswith("var_pct"):
+            assert sides["+"] - sides["-"] == (found[row["members"].get("entity")] or 0)
+
+
+def test_an_explained_variance_of_a_blend_is_narrowed_by_both_of_its_scenarios(tmp_path: Path) -> None:
+    books = blended(tmp_path, NARROWED, closed="closed_through: 2021-01", profile=ONLY_A)
+    whole = explained(books, "revenue", "entity", period="2021-01", scenarios=("budget", "actual+forecast"))
+    assert (fraction(whole.a), fraction(whole.b)) == (8, 10)
+    assert contributions(whole.lists[0]) == [("A", -2)]
 
 
 def test_a_blend_with_a_scenario_that_is_not_granted_is_not_there(tmp_path: Path) -> None:

@@ -53,11 +53,9 @@ class OracleVariance:
 
     @property
     def sides(self) -> tuple[tuple[OracleSide, frozenset[str]], ...]:
-        """Both sides, each with the scenarios whose limits hold as well; none where the other is the same."""
-        alone = self.a == self.b
-        return tuple(
-            (side, frozenset() if alone else other.scenarios) for side, other in ((self.a, self.b), (self.b, self.a))
-        )
+        """Both sides, each with the scenarios whose limits hold for it: those of both; none where both are the same."""
+        narrowing = frozenset[str]() if self.a == self.b else self.a.scenarios | self.b.scenarios
+        return ((self.a, narrowing), (self.b, narrowing))
 
 
 Reference = OracleSide | OracleVariance

@@ -39,6 +39,7 @@ PRODUCTS = ("G", "N", "P1", "P2", "P3", "P4")  # G and N are nodes with postings
 STRANGER = "P9"  # facts bring it; the table of members lacks it
 REGIONS = ("EU", "US", "")
 JOURNALS = ("J1", "J2", "")
+ALLOWED = ({"actual": ("EU",)}, {"forecast": ("EU",)}, {"actual": ("EU", "US"), "budget": ("EU",)})  # by a profile
 WEIGHTS = ("1", "1", "1", "-1", ".5", "0", "-1.75", ".000125")
 INNER = ("G", "N", "S")
 SMALL, MOST = st.integers(-30, 30), 2**63 - 1
@@ -138,7 +139,7 @@ def random_books(draw: st.DrawFn) -> OracleBooks:
         formulas={},
         lines={},
         rollup=OracleRollup("flow", "G", negated=False),
-        allowed=draw(st.sampled_from(({}, {}, {"actual": ("EU",)}, {"actual": ("EU", "US"), "budget": ("EU",)}))),
+        allowed=draw(st.sampled_from(({}, {}, *ALLOWED))),
     )
     books = replace(books, scenarios=draw(scenarios_of(books)), groups=draw(groups_of(books)))
     books = replace(books, bases=draw(bases_of(books)))
