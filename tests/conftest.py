@@ -68,8 +68,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Remember what was skipped for any reason but that the real books are absent."""
-    if report.skipped and ABSENT not in str(report.longrepr):
+    """Remember what was skipped for any reason but that the real books are absent; xfail is no skip."""
+    if report.skipped and not hasattr(report, "wasxfail") and ABSENT not in str(report.longrepr):
         SKIPPED.append(report.nodeid)
 
 

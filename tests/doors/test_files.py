@@ -1,0 +1,145 @@
+"""Files as systems write them: what `tieout init` makes of each, against the figures that the file holds."""
+
+import re
+import shutil
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.doors.case_books import CASES, CaseBooks, bounds, copy_case, number, parameters, read_case
+from tests.doors.not_yet import FILES
+from tests.support.newcomer import initialised
+
+GROUP = CASES / "files"
+DONE, REFUSES, ASKS = 0, 1, 3  # statuses of the command
+OWN = {"README.md", "expected.json", "answers.yaml"}
+PLACES = Decimal("0.01")  # of the figures of all files
+QUESTIONS = {"budget-sheet", "factor-from-words", "subtotal-in-account", "total-word-in-text"}  # may be asked
+REFUSALS = {  # may be refused, if the refusal says this
+    "amounts-with-euro": r"numbers:|sql",
+    "answers-unknown-column": r"(?s)Buchungstag.*date.*account.*amount",
+    "current-year": r"(?s)Current Year.*Previous Year",
+    "grouped-report": r"sql",
+    "three-pairs": r"(?s)pair",
+}
+EXPECTED = {path.name: read_case(path / "expected.json") for path in sorted(GROUP.iterdir())}
+
+
+def first_dimension(books: CaseBooks, expected: Mapping[str, Any]) -> str:
+    """Return the first dimension of a case: that of its name, or the one that has its members."""
+    leaves, name = leaf_dimensions(books), str(expected["dimensions"][0])
+    ids = {cell.split("|")[0] for cell in expected["cells"]}
+    having = [key for key in leaves if ids <= set(names(books, key))]
+    assert name in leaves or having, f"no dimension has the members {sorted(ids)}"
+    return name if name in leaves else having[0]
+
+
+def leaf_dimensions(books: CaseBooks) -> list[str]:
+    """Return the dimensions that rows carry, except time."""
+    catalogue = books.fed.instance.catalogue
+    return list(dict.fromkeys(leaf for domain in catalogue.domains for leaf in catalogue.leaves_of(domain)))
+
+
+def names(books: CaseBooks, dimension: str) -> dict[str, str]:
+    """Return the names of the members of a dimension by their ids."""
+    records = books.fed.ask("search_hierarchy", dimension=dimension, limit=100)["records"]
+    return {record["id"]: record["name"] for record in records}
+
+
+def metric_of(books: CaseBooks, expected: Mapping[str, Any]) -> str:
+    """Return the metric of a case: that of its name, or the only one."""
+    metrics = books.fed.instance.catalogue.metrics
+    return str(expected["metric"]) if expected["metric"] in metrics else next(iter(metrics))
+
+
+def period_of(cells: Mapping[str, str]) -> str:
+    """Return the range of the periods of some cells."""
+    periods = [cell.split("|")[-1] for cell in cells]
+    return f"{min(periods)}..{max(periods)}"
+
+
+def shown(figure: Decimal, expected: Mapping[str, Any]) -> Decimal:
+    """Return a figure as it is, without the residues of formulas where a case has some."""
+    return figure.quantize(PLACES) if expected["kind"] == "float_residue" else figure
+
+
+def check_cells(
+    books: CaseBooks, expected: Mapping[str, Any], cells: Mapping[str, str], scenario: str = "actual", **more: Any
+) -> None:
+    """Check the figures of cells by the dimensions of a case, that no other cell holds anything, and their sum."""
+    dimensions = [*more.pop("by", ()), first_dimension(books, expected), "period"]
+    found = books.figures(metric_of(books, expected), period_of(cells), scenario, dimensions=dimensions, **more)
+    figures = {"|".join(key): shown(figure, expected) for key, figure in found.items() if figure is not None}
+    total = figures.pop("Total", None)
+    assert {cell: figure for cell, figure in figures.items() if figure} == {
+        cell: Decimal(text) for cell, text in cells.items() if Decimal(text)
+    }
+    assert total == sum(map(Decimal, cells.values()))
+
+
+def check_figures(books: CaseBooks, expected: Mapping[str, Any]) -> None:
+    """Check all that a case expects of books."""
+    cells: dict[str, str] = expected["cells"]
+    check_cells(books, expected, cells)
+    assert Decimal(expected["total"]) == sum(map(Decimal, cells.values()))
+    if "budget" in expected:
+        check_cells(books, expected, expected["budget"], "budget")
+    if "labels" in expected:
+        of_rows = {cell.split("|")[0] for cell in cells}
+        told = {name for key in leaf_dimensions(books) for name in names(books, key).values()}
+        assert {name for key, name in expected["labels"].items() if key in of_rows} <= told
+    if "range" in expected:
+        start, end = expected["range"]["period"]
+        found = books.figures(
+            metric_of(books, expected), f"{start}..{end}", dimensions=[first_dimension(books, expected)]
+        )
+        assert {key: found[(key,)] for key in expected["range"]["cells"]} == {
+            key: Decimal(text) for key, text in expected["range"]["cells"].items()
+        }
+    if "by_file" in expected:
+        check_by_file(books, expected)
+
+
+def check_by_file(books: CaseBooks, expected: Mapping[str, Any]) -> None:
+    """Check that a dimension tells apart what each of several files holds."""
+    wanted: dict[str, dict[str, Decimal]] = {}
+    for cell, text in expected["by_file"].items():
+        file, _, rest = cell.partition("|")
+        wanted.setdefault(file, {})[rest] = Decimal(text)
+    for key in (key for key in leaf_dimensions(books) if key not in expected["dimensions"]):
+        given = {"metrics": [metric_of(books, expected)], "dimensions": [key, *expected["dimensions"]]}
+        answer = books.fed.ask(
+            "run_metric", scenarios=[{"scenario": "actual"}], **bounds(period_of(expected["cells"])), **given
+        )
+        found: dict[str, dict[str, Decimal | None]] = {}
+        for row in (row for row in answer["rows"] if row["members"]):
+            member, *rest = row["members"].values()
+            found.setdefault(member, {})["|".join(rest)] = number(row["values"][0])
+        if sorted(map(repr, map(sorted, (each.items() for each in found.values())))) == sorted(
+            map(repr, map(sorted, (each.items() for each in wanted.values())))
+        ):
+            return
+    pytest.fail("no dimension tells the files apart")
+
+
+@pytest.mark.parametrize("case", parameters("files", EXPECTED, FILES))
+def test_init_makes_of_a_file_what_it_holds(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = EXPECTED[case]
+    if (GROUP / case / "instance").is_dir():
+        check_figures(CaseBooks(copy_case(GROUP / case / "instance", tmp_path)), expected)
+        return
+    files = [Path(shutil.copy(path, tmp_path)) for path in sorted((GROUP / case).iterdir()) if path.name not in OWN]
+    answers = GROUP / case / "answers.yaml"
+    books = tmp_path / "proposed" / "books"
+    books.parent.mkdir()
+    status = initialised(books, *files, answers=answers.read_text(encoding="utf-8") if answers.exists() else "")
+    told = capsys.readouterr().err
+    if status == DONE and expected["cells"]:
+        check_figures(CaseBooks(books), expected)
+    else:
+        assert not books.exists(), "a refusal or a question writes nothing"
+        asks = status == ASKS and case in QUESTIONS
+        assert asks or (status == REFUSES and re.search(REFUSALS.get(case, "(?!)"), told)), told
