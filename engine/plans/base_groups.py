@@ -186,7 +186,7 @@ def base_groups(
     key = (
         "base_groups",
         tuple(bases),
-        tuple((axis.key, axis.ids) for axis in axes),
+        tuple((axis.place, axis.key, axis.ids) for axis in axes),
         places,
         tuple(known.value for known in filters),
         tuple(variants),

@@ -1,6 +1,6 @@
 """Answers do not depend on what was asked before, or at the same time."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Thread, get_ident
 from typing import Any
@@ -22,6 +22,16 @@ metrics:
 """
 SALES = "date scenario entity product amount\n2026-01-05 actual FR Core 60\n2026-01-05 actual DE Pro 40"
 DIMENSIONS = "entity: {kind: leaf}\nproduct: {kind: leaf}\n"
+
+PEOPLE = """
+time: {column: date}
+dimensions: {entity: entity}
+measures: {amount: {places: 2}}
+metrics:
+  cost: {measure: amount}
+"""
+COSTS = "date scenario entity amount\n2026-01-05 actual FR 6\n2026-01-05 actual DE 4"
+PNL = "- {metric: gl.sales}\n- {metric: people.cost}\n"
 
 
 def books_of(folder: Path, **parts: Any) -> Door:
@@ -55,3 +65,17 @@ def test_who_asks_while_another_works_out_the_same_is_answered_from_the_whole(
     sales = {"FR": 60, "DE": 40, None: 100}
     assert ask() == sales
     assert other == [sales]
+
+
+@pytest.mark.parametrize("first", [["product", "entity"], ["entity", "product"]], ids=",".join)
+def test_a_domain_that_lacks_a_dimension_repeats_its_aggregate_whichever_order_was_asked_first(
+    tmp_path: Path, first: Sequence[str]
+) -> None:
+    """DE costs 4 and FR 6, in each product; a statement by the dimensions in the other order is asked first."""
+    books = books_of(tmp_path, facts={"people": COSTS}, domains={"people": PEOPLE}, statements={"pnl": PNL})
+    for dimensions in (first, first[::-1]):
+        report = books.statement("pnl", scenarios=ACTUAL, period="2026-01", dimensions=dimensions)
+        costs = {
+            key[1:]: cost for key, cost in figures(report, "line", "entity", "product").items() if key[0] == "cost"
+        }
+        assert costs == {("FR", "Core"): 6, ("DE", "Pro"): 4, (None, None): 10}
