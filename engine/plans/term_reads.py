@@ -39,7 +39,7 @@ class LastKnownSplits(IntervalSplits):
 
     def __init__(self, splits: IntervalSplits, windows: Sequence[DateWindow], periods: Sequence[Period]) -> None:
         super().__init__(splits.spans)
-        self.windows = windows
+        self._positions = {window: at for at, window in enumerate(watched(windows))}
         starts = [period.first for period in periods]
         self.periods = tuple(bisect_right(starts, interval.first) for interval in watched(splits.spans))
         self.read = [splits.of(window) for window in watched(windows)]
@@ -67,12 +67,12 @@ class LastKnownSplits(IntervalSplits):
     @property
     def count(self) -> int:
         """How many amounts each base and member has: one for each window."""
-        return len(self.windows)
+        return len(self._positions)
 
     def runs(self, window: DateWindow) -> Sequence[Run]:
         """Return the position of a window's amount, as a run."""
-        place = self.windows.index(window)
-        return [(place, place + 1)]
+        at = self._positions[window]
+        return [(at, at + 1)]
 
 
 def periods_with_rows(

@@ -31,12 +31,11 @@ class DomainRead(Struct, frozen=True, cache_hash=True):
         return [term_span.days.first for term_span in self.term_spans[1:]]
 
 
-class DateWindow(Struct, frozen=True, eq=False):
+class DateWindow(Struct, frozen=True, cache_hash=True):
     """The days that one figure reads, as ascending spans; empty if its side has no such periods.
 
-    The window of rows without a date is WITHOUT_DATE alone.
-
-    Windows compare by identity. A plan makes each window once, and takes those of whole periods from earlier ones.
+    The window of rows without a date is WITHOUT_DATE alone. Windows are keys: equal ones read the same amounts, even if
+    the books have let go of one of them and a plan makes it again.
     """
 
     spans: tuple[Span, ...]

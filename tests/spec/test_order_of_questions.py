@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from engine.books import books as books_module
 from engine.door import Door
 from engine.plans import base_groups
 from tests.support.small import figures, small_books
@@ -32,6 +33,21 @@ metrics:
 """
 COSTS = "date scenario entity amount\n2026-01-05 actual FR 6\n2026-01-05 actual DE 4"
 PNL = "- {metric: gl.sales}\n- {metric: people.cost}\n"
+
+STOCK = """
+time: {column: date}
+dimensions: {entity: entity}
+measures: {amount: {places: 2}}
+balances: {stock: {where: {entity: [FR, DE]}, grain: month}}
+metrics:
+  known: {measure: amount, over_time: {last_known: always}, balance: stock}
+"""
+COUNTED = """
+date       scenario entity amount
+2026-01-15 actual   FR     1
+2026-02-15 actual   DE     2
+2026-03-15 actual   FR     3
+"""
 
 
 def books_of(folder: Path, **parts: Any) -> Door:
@@ -79,3 +95,16 @@ def test_a_domain_that_lacks_a_dimension_repeats_its_aggregate_whichever_order_w
             key[1:]: cost for key, cost in figures(report, "line", "entity", "product").items() if key[0] == "cost"
         }
         assert costs == {("FR", "Core"): 6, ("DE", "Pro"): 4, (None, None): 10}
+
+
+@pytest.mark.parametrize("most", [1, 100, 1_000, 20_000])
+def test_what_the_books_let_go_of_within_a_call_is_worked_out_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    books = books_of(tmp_path, facts={"stock": COUNTED}, domains={"stock": STOCK})
+    monkeypatch.setattr(books_module, "MEMO_MEMBERS", most)
+    report = books.metric("known", scenarios=ACTUAL, period=("2026-01", "2026-03"), dimensions=["entity", "period"])
+    found = figures(report, "entity", "period")
+    assert [found["FR", f"2026-0{month}"] for month in (1, 2, 3)] == [1, 1, 3]
+    assert [found.get(("DE", f"2026-0{month}")) for month in (1, 2, 3)] == [None, 2, 2]
+    assert found[None, None] == 5
