@@ -2,11 +2,11 @@
 
 import asyncio
 import re
-from base64 import b32encode
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from secrets import token_bytes, token_hex
+from secrets import choice, token_hex
+from string import ascii_lowercase
 from threading import Lock
 from time import monotonic
 
@@ -14,15 +14,17 @@ from msgspec import Struct
 
 from server.base.interfaces import CapReached
 
-# References to snapshots: 160 random bits in an alphabet that models copy without mistakes.
+# References to snapshots: 150 random bits in small letters, which models copy without mistakes. A digit would count for
+# more than a letter in the length of an answer, so that chance would decide how many rows it shows.
 
 
-REFERENCE = re.compile(r"ds_[a-z2-7]{32}")
+LETTERS = 32  # of a reference
+REFERENCE = re.compile(rf"ds_[a-z2-7]{{{LETTERS}}}")  # release 0.3.0 made them with digits
 
 
 def new_reference() -> str:
     """Return a reference that nobody can guess."""
-    return f"ds_{b32encode(token_bytes(20)).decode().lower()}"
+    return f"ds_{''.join(choice(ascii_lowercase) for _ in range(LETTERS))}"
 
 
 def is_reference(text: str) -> bool:

@@ -8,8 +8,19 @@ from typing import Any
 import pytest
 
 from engine.books import books as books_module
+from engine.books.books import Shelf
 from engine.door import Door
+from engine.instance.read import read_instance
 from engine.plans import base_groups
+from engine.present.answers.budget import tokens_of
+from server.base.interfaces import Principal
+from server.caller.caller import Callers
+from server.caller.feeds import Feeds
+from server.stores.memory import new_reference
+from server.tools.toolbox import TOOLS
+from server.wire.arguments import read_request
+from tests.support.holding import keeping_in
+from tests.support.memory import MemoryLoads
 from tests.support.small import figures, small_books
 
 ACTUAL = {"Actuals": "actual"}
@@ -108,3 +119,19 @@ def test_what_the_books_let_go_of_within_a_call_is_worked_out_again(
     assert [found["FR", f"2026-0{month}"] for month in (1, 2, 3)] == [1, 1, 3]
     assert [found.get(("DE", f"2026-0{month}")) for month in (1, 2, 3)] == [None, 2, 2]
     assert found[None, None] == 5
+
+
+def test_the_reference_of_a_result_decides_nothing(demo_folder: Path, tmp_path: Path) -> None:
+    """At each of some budgets, equal calls show equally many rows, whatever characters chance puts into references."""
+    assert len({tokens_of(new_reference().encode()) for _ in range(100)}) == 1
+    instance = read_instance(demo_folder)
+    shelf, keeping = Shelf(instance.catalogue, demo_folder / ".tieout" / "store"), keeping_in(tmp_path)
+    sent = {"source_key": "gl", "scenario_id": "actual", "period_start": "2026-02", "filters": {"metric": "revenue"}}
+    asked = read_request(TOOLS["inspect_rows"].shape, sent)
+    for budget in range(1500, 1560, 3):
+        caller = Callers(instance, shelf, Feeds.of({}, MemoryLoads(), {}), keeping, budget, 1000).of(
+            Principal("dev"), lambda: None
+        )
+        answers = [TOOLS["inspect_rows"].answer(caller, asked).result for _ in range(10)]
+        assert len({answer["data_ref"] for answer in answers}) == 10
+        assert len({len(answer["rows"]) for answer in answers}) == 1
