@@ -62,6 +62,8 @@ def exact_sum(numbers: Sequence[Exact]) -> Exact:
 
 def short(number: Exact) -> Exact:
     """Return a number, rounded to 30 significant digits if its denominator is too long to keep."""
+    if not number:
+        return ZERO  # its denominator may be that of thousands of members, and it has no digits to round to
     if number.denominator.bit_length() <= LONGEST:
         return number
     magnitude = number.numerator.bit_length() - number.denominator.bit_length()

@@ -97,8 +97,9 @@ def newer_data(permission: Permission, reader: Reader) -> Iterator[Note]:
 
 # Storing results as bytes, and reopening them.
 #
-# A snapshot's table holds the numerators and denominators of its figures: Int64, or text if a number is longer. Digits
-# are not enough: a quotient's digits are cut to 15, and a reopened report must round the figure, not its digits. A
+# A snapshot's table holds the numerators and denominators of its figures: Int64, or hexadecimal text if a number
+# is longer: Python refuses to write or read more than 4,300 decimal digits. Older ones have decimal text. Digits are
+# not enough: a quotient's digits are cut to 15, and a reopened report must round the figure, not its digits. A
 # missing figure has no numerator. Its denominator is 0 if it is unavailable, and null if it is missing. Before them
 # stand rows and the tables of scripts as they are; the tidy frame of a report is made when it is opened. The header
 # holds the request, layout, notes, freshness, versions and permission. Lines and places, with their drill parts, stand
@@ -222,13 +223,13 @@ def integers(numbers: Sequence[int | None]) -> pa.Array:
     try:
         return pa.array(numbers, pa.int64())
     except OverflowError:  # one is longer than 64 bits
-        return pa.array([None if number is None else str(number) for number in watched(numbers)], pa.string())
+        return pa.array([None if number is None else hex(number) for number in watched(numbers)], pa.string())
 
 
 def fractions_of(columns: Sequence[pa.Array | pa.ChunkedArray]) -> list[Fractions]:
     """Return the numerators and denominators that some columns hold in pairs."""
     numbers = [
-        [None if number is None else int(number) for number in watched(column.to_pylist())]
+        [None if number is None else int(number, 0) for number in watched(column.to_pylist())]
         if pa.types.is_string(column.type)
         else column.to_pylist()
         for column in columns

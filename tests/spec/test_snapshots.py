@@ -1,6 +1,7 @@
 """Kept reports across loads and changes of the books: they stay what they were, and stay closed to the wrong reader."""
 
 import shutil
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from engine.door import Door, open_books
 from engine.model.errors import ExpiredReference
 from engine.report.report import Report
 from tests.support.books import load_instance
-from tests.support.small import codes, csv, figures, granting, write_instance
+from tests.support.small import codes, csv, figures, granting, small_books, write_instance
 
 JAN = "2021-01"
 ROWS = "2021-01-05 actual A 100\n2021-01-05 actual B 50\n2021-01-05 budget A 90\n2021-01-05 budget C 70"
@@ -204,3 +205,27 @@ def test_a_metric_over_two_domains_closes_with_either(tmp_path: Path) -> None:
     assert opens(granting(tmp_path, "{'*': {domains: {allow: [gl, staff]}}}"), tmp_path / "kept.arrow")
     for hidden in ("gl", "staff"):
         assert not opens(granting(tmp_path, f"{{'*': {{domains: {{deny: [{hidden}]}}}}}}"), tmp_path / "kept.arrow")
+
+
+def test_a_figure_of_thousands_of_digits_is_kept_and_opened(tmp_path: Path) -> None:
+    squared = "\n".join(f"  m{at}: {{formula: m{at - 1} * m{at - 1}}}" for at in range(1, 11))
+    ledger = """
+time: {column: date}
+dimensions: {}
+measures: {amount: {places: 2}, base: {places: 2}}
+metrics:
+  m0: {formula: amount / base}
+  amount: {measure: amount}
+  base: {measure: base}
+"""
+    books = small_books(
+        tmp_path,
+        facts={"gl": "date scenario amount base\n2021-01-05 actual 10001 10000"},
+        domains={"gl": f"{ledger}{squared}"},
+    )
+    report = books.metric("m10", scenarios={"A": "actual"}, period=JAN)
+    books.keep(report, tmp_path / "kept.arrow")
+    again = books.open(tmp_path / "kept.arrow")
+    assert isinstance(again, Report)
+    numerators, denominators = again.figures.numerators, again.figures.denominators
+    assert Fraction(numerators[0], denominators[0]) == Fraction(10001, 10000) ** 1024

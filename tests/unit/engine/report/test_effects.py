@@ -75,3 +75,10 @@ def test_the_mix_of_many_members_is_rounded_and_still_adds_up_with_its_rate() ->
 
 def test_a_number_of_few_digits_is_not_rounded() -> None:
     assert short(Exact(1, 3)) == Exact(1, 3)
+
+
+def test_the_mix_of_many_members_that_is_nothing_has_no_long_denominator() -> None:
+    effects = [MemberEffect(Exact(at, 3), Exact(0, 10**9 + 2 * at + 1)) for at in range(1000)]
+    together = effect_of(effects)
+    assert together.mix is not None
+    assert (together.mix.numerator, together.mix.denominator) == (0, 1)
