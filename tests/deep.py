@@ -14,7 +14,8 @@
                 and the questions of books that attach tables of both
     install     the wheel and the bundle installed as by a user, with every package from the index
     attacks     every attack on the jail, with the language of scripts and with the jail alone
-    fuzz        twenty thousand calls with mutated arguments, and as many mutated instance files
+    fuzz        twenty thousand calls with mutated arguments, as many mutated instance files, and ten thousand charts of
+                random results
     mutations   each rule of the figures broken on its own; a test must fail
 
 A round that has begun is finished. A failing round prints the command that repeats it; turn the book that it found into
@@ -51,7 +52,11 @@ PARTS: Mapping[str, Sequence[str]] = {
     "rows": ("tests/spec/test_cases_inspection.py",),
     "kills": ("tests/integration/faults/test_killed_loader.py",),
     "leaks": ("tests/integration/server/test_leaks.py",),
-    "fuzz": ("tests/integration/server/test_mutated_calls.py", "tests/unit/engine/instance/test_mutated_files.py"),
+    "fuzz": (
+        "tests/integration/server/test_mutated_calls.py",
+        "tests/unit/engine/instance/test_mutated_files.py",
+        "tests/unit/engine/present/test_random_charts.py",
+    ),
     "warehouses": (
         *OF_ENGINES,
         f"{UNITS}/deep_failures.py",

@@ -150,7 +150,7 @@ def add(
 
 def added_up(sheet: ChartInput, keys: list[str]) -> tuple[str, pl.DataFrame]:
     """Return code that adds up the rows of each x and series, and the table that it leaves."""
-    y = list(sheet.columns.y)
+    y = [name for name in sheet.columns.y if name not in keys]  # a spec may name one column twice
     sums = sheet.frame.group_by(keys, maintain_order=True).agg(pl.col(y).sum())
     return f"result = result.group_by({keys!r}, maintain_order=True).agg(pl.col({y!r}).sum())", sums
 
@@ -166,7 +166,7 @@ def apart(sheet: ChartInput, keys: list[str]) -> tuple[str, pl.DataFrame]:
     if columns.series is None and takes.series != "none" and len(columns.y) == 1:
         by_use = sorted(split, key=lambda name: name not in SCENARIOS)
         keys = [*keys, *[name for name in by_use if frame[name].n_unique() <= takes.most_series][:1]]
-    parts = [*keys[1:], *columns.y]
+    parts = list(dict.fromkeys((*keys[1:], *columns.y)))
     code, rows = f"result = result.drop_nulls({parts!r})", frame.drop_nulls(parts)
     for name in split:
         if name not in keys and rows.select(keys).is_duplicated().any():
@@ -175,7 +175,8 @@ def apart(sheet: ChartInput, keys: list[str]) -> tuple[str, pl.DataFrame]:
     if rows.select(keys).is_duplicated().any():
         code += f".unique({keys!r}, keep='first', maintain_order=True)"
         rows = rows.unique(keys, keep="first", maintain_order=True)
-    return f"{code}.select({[*keys, *columns.y]!r})", rows.select([*keys, *columns.y])
+    left = list(dict.fromkeys((*keys, *columns.y)))  # a spec may name one column twice
+    return f"{code}.select({left!r})", rows.select(left)
 
 
 def styles_of(sheet: ChartInput, names: Sequence[str]) -> dict[str, ScenarioStyle]:
@@ -301,9 +302,14 @@ def named(grid: Grid, name: str, figure: str) -> str:
     return f"{name[:30]} {figure}" if len(grid.series) > 1 else figure
 
 
+def described(grid: Grid) -> list[Series]:
+    """Return the series that have a figure, of which sentences speak."""
+    return [series for series in grid.series if series.known]
+
+
 def course(grid: Grid, unit: Unit) -> tuple[str, ...]:
     """Describe the first series, and count the others."""
-    told = [series for series in grid.series if series.known]
+    told = described(grid)
     said = [of_series(grid, series, unit) for series in told[:MOST_SERIES]]
     return (
         (*said[:-1], f"{said[-1]} {len(told) - MOST_SERIES} more series.") if len(told) > MOST_SERIES else tuple(said)
@@ -318,7 +324,7 @@ def forecast_course(grid: Grid, unit: Unit, begins: int) -> tuple[str, ...]:
 def ranking(grid: Grid, unit: Unit) -> tuple[str, ...]:
     """Name the largest and smallest figure of each series."""
     said = []
-    for series in grid.series[:MOST_SERIES]:
+    for series in described(grid)[:MOST_SERIES]:
         known = [(value, at) for at, value in enumerate(series.values) if value is not None]
         (high, at_high), (low, at_low) = max(known), min(known)
         most = f"{grid.words(at_high)} is largest with {unit.text(high)}{in_words(unit)}"

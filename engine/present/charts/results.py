@@ -113,7 +113,7 @@ def left_out(frame: pl.DataFrame, kept: pl.DataFrame, unit: str | None) -> tuple
 def named_columns(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> tuple[ChartSpec, pl.DataFrame]:
     """Return the spec with the columns that it leaves open, and the rows; those of a waterfall with their signs."""
     if len(given.time) > 1 and given.breakdown == given.time:
-        return by_two_times(spec, given), frame
+        return by_two_times(spec, given, frame), frame
     first = next(iter(given.breakdown), None)
     name = "label" if first is None else first if first in given.time else first + LABEL
     spec = replace(spec, x=spec.x or name, y=spec.y or "value")
@@ -135,11 +135,10 @@ def with_signs(spec: ChartSpec, frame: pl.DataFrame) -> tuple[ChartSpec, pl.Data
     return replace(spec, kind="kind"), frame.drop("exact").with_columns(value.alias("value"), kinds.alias("kind"))
 
 
-def by_two_times(spec: ChartSpec, given: Report) -> ChartSpec:
+def by_two_times(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> ChartSpec:
     """Return the spec of two dimensions of time: the first has the series, the second stands along the axis."""
     first, second = given.time
-    numbers = given.places[0].members[-1].id
-    x = second if grain_of([numbers]) else second + LABEL
+    x = second if grain_of(frame[second].unique().to_list()) else second + LABEL
     if spec.chart_type == "waterfall":
         return replace(spec, x=spec.x or x, y=spec.y or "value")
     return replace(spec, x=spec.x or x, y=spec.y or "value", series=spec.series or first)
