@@ -26,6 +26,7 @@ import duckdb
 from benches.books import DEMO, ROOT
 from benches.page import README, write_block
 from server.run.embedded.binaries import known_binaries
+from server.run.embedded.users import hand_over, server_user
 from tests.support.postgres import run_unprivileged
 from tests.support.serving import DEADLINE, wait_for
 
@@ -182,14 +183,17 @@ def into_months(packages: str, of: LedgerFile) -> Run:
 def postgresql(folder: Path) -> Iterator[str]:
     """Run a PostgreSQL as it comes, on disk, until the block ends; yield its URI."""
     programs = next(known_binaries())
-    data = folder / "postgres"
-    rmtree(data, ignore_errors=True)
-    made = run_unprivileged([programs.program("initdb"), "-D", data, "-U", "bench", "--auth=trust", "--locale=C"])
+    home = folder / "postgres"
+    rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    data = home / "data"
+    made = run_unprivileged(home, [programs.program("initdb"), "-D", data, "-U", "bench", "--auth=trust", "--locale=C"])
     with TemporaryDirectory() as sockets:  # a path short enough for one
         if made.wait(DEADLINE) != 0:
             raise SystemExit("initdb failed")
+        hand_over(Path(sockets), server_user(home))
         where = ("-c", "listen_addresses=", "-c", f"unix_socket_directories={sockets}")
-        server = run_unprivileged([programs.program("postgres"), "-D", data, *where])
+        server = run_unprivileged(home, [programs.program("postgres"), "-D", data, *where])
         uri = f"postgresql://bench@/postgres?host={sockets}"
         try:
             ready: list[str | Path] = [programs.program("pg_isready"), "--quiet", "--dbname", uri]

@@ -16,6 +16,7 @@ from server.run.embedded import launch
 from server.run.embedded.binaries import PostgresBinaries, known_binaries
 from server.run.embedded.keeper import Keeper
 from server.run.embedded.servers import EmbeddedPostgres
+from server.run.embedded.users import hand_over, server_user, way_of
 from tests.support.serving import free_port, wait_for
 
 DEADLINE = 30.0
@@ -32,9 +33,10 @@ def postgres(folder: Path) -> Iterator[str]:
         yield program.uri
 
 
-def run_unprivileged(command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
-    """Start a program of PostgreSQL as it wants to be started; it ends with this process."""
-    how = [str(os.getpid()), str(int(SIGINT)), "namespace" if os.geteuid() == 0 else "plain"]
+def run_unprivileged(folder: Path, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
+    """Start a program of PostgreSQL, with its files in a folder, as an ordinary user; it ends with this process."""
+    hand_over(folder, server_user(folder))
+    how = [str(os.getpid()), str(int(SIGINT)), way_of(folder, unprivileged=True)]
     return subprocess.Popen(
         [sys.executable, "-I", "-S", launch.__file__, *how, *command],
         stdout=subprocess.DEVNULL,
@@ -61,22 +63,24 @@ class SeparateServer:
         secret = self.folder / "password"
         secret.write_text(self.password)
         made = run_unprivileged(
+            self.folder,
             [
                 self.binaries.program("initdb"),
                 *("-D", self.folder / "data", "-U", USER, f"--pwfile={secret}"),
                 *("--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"),
-            ]
+            ],
         )
         assert made.wait(DEADLINE) == 0
 
     def start(self) -> None:
         """Start it and wait until it takes connections."""
         self.process = run_unprivileged(
+            self.folder,
             [
                 self.binaries.program("postgres"),
                 *("-D", self.folder / "data", "-p", str(self.port)),
                 *("-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off"),
-            ]
+            ],
         )
         wait_for(self.takes_connections)
 

@@ -125,11 +125,15 @@ def package(name: str) -> Path | None:
 
 LONGEST = 103  # bytes of a socket's path, on macOS
 BRIEFLY = 0.5  # seconds
+RUN = Path("/run")  # only root makes folders here
 SPECIAL = set(",\"'\\ %?&=#@")  # special in a list of folders or in a URI
 
 
-def private_folder(folder: Path) -> Path:
-    """Create a folder that only this user can enter, or restrict an existing one. Raises StartFailure."""
+def private_folder(folder: Path, user: int | None = None) -> Path:
+    """Create a folder that only this user can enter, or restrict an existing one. Raises StartFailure.
+
+    It may belong to the user that root runs the server as.
+    """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -138,7 +142,10 @@ def private_folder(folder: Path) -> Path:
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
         raise StartFailure(f"{folder} is not a folder; remove it, or choose another SVC_STATE_DIR")
-    if status.st_uid != os.geteuid():
+    theirs = (
+        status.st_uid == user and not folder.parent.stat().st_mode & 0o002
+    )  # else anybody may have made it for them
+    if status.st_uid != os.geteuid() and not theirs:
         raise StartFailure(
             f"{folder} belongs to another user ({status.st_uid}) and may hold data: run Tieout as that user, give it "
             f"back to the server's user (chown -R USER {folder}), or choose another SVC_STATE_DIR"
@@ -157,7 +164,8 @@ def socket_folder(folder: Path, name: str) -> Path:
     if len(os.fsencode(folder / name)) <= LONGEST and not SPECIAL & set(str(folder)):
         return folder
     digest = sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
-    return Path("/tmp") / f"tieout-{os.geteuid()}-{digest}"  # noqa: S108 - private_folder holds it to this user
+    is_roots = os.geteuid() == 0 and os.access(RUN, os.W_OK)  # a server of root has another user, who owns the folder
+    return (RUN if is_roots else Path("/tmp")) / f"tieout-{os.geteuid()}-{digest}"  # noqa: S108 - private_folder holds it to this user
 
 
 def is_answering(path: Path, question: bytes = b"", answer: bytes = b"") -> bool:

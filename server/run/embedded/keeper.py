@@ -11,6 +11,7 @@ is a child of that thread and ends with it, even if the process is killed.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,9 +30,11 @@ from server.base.locks import FileLock
 from server.base.settings import variable_of
 from server.run.embedded import launch
 from server.run.embedded.binaries import StartFailure, private_folder
+from server.run.embedded.users import ServerUser, hand_over, server_user, state_owner, way_of
 
 LOCK, LOG, LAST_LOG = "keeper.lock", "server.log", "server.log.1"
 ASKING, QUEUEING = 0.02, 0.1  # seconds between two checks of a server, of a lock
+DESCRIPTOR = re.compile(r"/proc/self/fd/\d+")
 STEADY = 5.0  # seconds; a server that ran longer is restarted immediately
 SOONEST, LATEST = 0.1, 10.0  # seconds until another is restarted
 STOPPING = 20.0  # seconds until a server that does not stop is killed
@@ -84,6 +87,7 @@ class Keeper:
         self._stop = Event()
         self._server: subprocess.Popen[bytes] | None = None
         self._failure: str | None = None
+        self._stalled = False  # it could not be prepared, and a second attempt comes late
 
     def start(self) -> None:
         """Start to keep the server, in a thread."""
@@ -96,11 +100,12 @@ class Keeper:
         """Wait until the server accepts connections. Raises StoreDown after `seconds`."""
         deadline = monotonic() + seconds
         try:
-            private_folder(self._program.sockets)  # so that no other user can listen there
+            own_folder(self._program, self._program.sockets)  # so that no other user can listen there
         except (StartFailure, OSError) as failure:
             raise StoreDown(f"the embedded {self._program.name} cannot be started: {failure}") from failure
         while not self._program.answers():
-            if monotonic() > deadline or (self._keeps and not (self._thread and self._thread.is_alive())):
+            has_ended = self._stalled or not (self._thread and self._thread.is_alive())
+            if monotonic() > deadline or (self._keeps and has_ended):
                 raise StoreDown(self.trouble() or f"the embedded {self._program.name} is not up yet")
             self._stop.wait(ASKING)
 
@@ -136,10 +141,12 @@ class Keeper:
                 return
             except OSError as failure:
                 self._failure = f"cannot be started: {failure}"
+                self._stalled = True
                 self._stop.wait(LATEST)
+                self._stalled = False
 
     def _keep_once(self) -> None:
-        folder = private_folder(self._program.folder)
+        folder = own_folder(self._program, self._program.folder)
         with FileLock(folder / LOCK) as lock:
             if not self._acquire(lock):
                 return
@@ -157,8 +164,10 @@ class Keeper:
     def _run(self, lock: int) -> None:
         backoff, first, folder = Backoff(SOONEST, LATEST), True, self._program.folder
         while not self._stop.wait(backoff.delay):
-            private_folder(self._program.sockets)
+            for own in (folder, own_folder(self._program, self._program.sockets)):
+                hand_over(own, user_of(self._program))
             command = self._program.prepare(lock, first=first)
+            hand_over(folder, user_of(self._program))  # what it has made
             if self._stop.is_set():
                 return
             began = monotonic()
@@ -177,11 +186,22 @@ class Keeper:
             first = False
 
 
+def user_of(program: ServerProgram) -> ServerUser | None:
+    """Return the user to whom root gives the files of a program; None if they are this process's own."""
+    return server_user(program.folder) if program.unprivileged else state_owner(program.folder)
+
+
+def own_folder(program: ServerProgram, folder: Path) -> Path:
+    """Make a folder of a program, for its user alone. Raises StartFailure."""
+    user = user_of(program)
+    return private_folder(folder, user.uid if user else None)
+
+
 def spawn_server(
     program: ServerProgram, command: Sequence[str | Path], output: IO[bytes] | int, lock: int
 ) -> subprocess.Popen[bytes]:
     """Start a program that ends with this thread. It has a session of its own, so Ctrl-C does not reach it."""
-    how = [str(os.getpid()), str(int(program.ending)), way_of(program)]
+    how = [str(os.getpid()), str(int(program.ending)), way_of(program.folder, unprivileged=program.unprivileged)]
     return subprocess.Popen(  # noqa: S603 - programs that this package found
         [sys.executable, "-I", "-S", launch.__file__, *how, *command],
         stdin=subprocess.DEVNULL,
@@ -192,13 +212,6 @@ def spawn_server(
         pass_fds=(lock,),
         start_new_session=True,
     )
-
-
-def way_of(program: ServerProgram) -> str:
-    """Return how the launcher runs a program on this system."""
-    if sys.platform != "linux":
-        return "watched"
-    return "namespace" if program.unprivileged and os.geteuid() == 0 else "plain"
 
 
 @contextmanager
@@ -214,7 +227,7 @@ def describe_exit(program: ServerProgram, status: int) -> str:
     """Return the reason why a server ended, from its log if it says one."""
     reasons = program.complaint.findall((program.folder / LOG).read_text(encoding="utf-8", errors="replace"))
     if reasons:
-        return str(reasons[-1])
+        return naming_folder(str(reasons[-1]), program.folder)
     if shutil.disk_usage(program.folder).free < ROOM:  # then its log could not be written either
         return f"no space is left in {program.folder}; free some, and it is started again"
     return f"exit status {status}; see {program.folder / LOG}"
@@ -224,6 +237,11 @@ def last_line(folder: Path) -> str:
     """Return the last line of a server's log."""
     lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").split("\n")
     return next((line for line in reversed(lines) if line), "it said nothing")
+
+
+def naming_folder(text: str, folder: Path) -> str:
+    """Return a text of a server with the path of its folder, which it may know as an open descriptor alone."""
+    return DESCRIPTOR.sub(str(folder), text)
 
 
 def start_failure(why: str) -> StartFailure:

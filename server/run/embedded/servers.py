@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from server.run.embedded import launch
 from server.run.embedded.binaries import PostgresBinaries, StartFailure, is_answering, socket_folder
-from server.run.embedded.keeper import spawn_server, start_failure
+from server.run.embedded.keeper import naming_folder, spawn_server, start_failure
+from server.run.embedded.users import programs_for, server_user
 
 # PostgreSQL: one user, one private socket, durable, small.
 
@@ -63,7 +64,7 @@ class EmbeddedPostgres(Struct, frozen=True):
 
     def prepare(self, lock: int, *, first: bool) -> Sequence[str | Path]:
         """Create its data if there are none, and return its command line. Raises StartFailure, OSError."""
-        binaries = self.find()
+        binaries = programs_for(server_user(self.folder), self.find())
         data = self.folder / DATA
         if not data.is_dir():
             self._initialise(binaries, lock)
@@ -90,8 +91,7 @@ class EmbeddedPostgres(Struct, frozen=True):
         if initdb.returncode == launch.REFUSED:
             raise start_failure(output)
         if initdb.returncode != 0:
-            why = FAULT.findall(output)
-            raise OSError(f"initdb: {why[-1] if why else f'exit status {initdb.returncode}'}")
+            raise OSError(f"initdb: {naming_folder(reason(output, initdb.returncode), self.folder)}")
         unfinished.rename(self.folder / DATA)
 
     def answers(self) -> bool:
@@ -101,6 +101,12 @@ class EmbeddedPostgres(Struct, frozen=True):
         except OSError:
             return False
         return len(lines) > STATUS and lines[STATUS].strip() == READY and is_answering(self.sockets / POSTGRES_SOCKET)
+
+
+def reason(output: str, status: int) -> str:
+    """Return why initdb failed: the last fault that it names, else its last line, else its status."""
+    faults, lines = FAULT.findall(output), output.splitlines()
+    return str((faults or lines or [f"exit status {status}"])[-1])
 
 
 # Valkey: a cache in memory on one private socket.
