@@ -9,6 +9,7 @@ from typing import ClassVar
 
 
 ECHO_CHARACTERS = 200
+NONE_VISIBLE = "None is visible to this caller; svc_orientation says what is."
 ECHO_NAMES = 30
 
 
@@ -169,7 +170,7 @@ class UnknownName(Refusal):
         """Refuse the name `got` of a `kind` and suggest visible names. `hint` says which call lists them."""
         names = sorted(visible)
         close = closest(got, names) if close is None else close
-        said = f"There is no {kind} {quoted([got])}.{guess(close)} {hint}"
+        said = f"There is no {kind} {quoted([got])}.{guess(close)} {hint if names else NONE_VISIBLE}"
         return cls(said, field=field, got=got, valid=names, did_you_mean=close)
 
 

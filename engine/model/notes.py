@@ -53,6 +53,9 @@ NOTES: dict[str, Wording] = {
         Severity.CAUTION,
         "There is no scenario {scenarios}, so it was left out. list_scenarios names those that exist.",
     ),
+    "nothing_visible": Wording(
+        Severity.CAUTION, "Nothing of these books is visible to this caller. svc_orientation says who can change that."
+    ),
     "no_base_scenario": Wording(
         Severity.CAUTION, "'{scenario}' is a variant or view of {bases}. Ask for the variants of that."
     ),

@@ -25,7 +25,6 @@ from engine.model.calendar.calendar import (
 )
 from engine.model.calendar.families import CALENDAR, TRADING
 from engine.model.calendar.periods import Grain, Period, PeriodBounds, PeriodRange, Span
-from engine.model.errors import ECHO_CHARACTERS, closest
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.scope import Cuts
@@ -36,10 +35,16 @@ GRAMMAR = """\
 A scenario reference is a scenario id or scenario/variant, or a blend of two (actual+forecast: the first through its
 last closed period, the second after), optionally shifted: @py prior year, @pyN N years back, @pp prior period, @ppN N
 periods back; windows that end with the last period: @ytd year to date, @qtd quarter to date, @ltm last twelve months,
-@fy whole fiscal year; @cytd, @cqtd, @cy the same of the calendar year, @tytd, @tqtd, @ty of the trading year. Shifts
-chain left to right (actual@ytd@py).
+@fy whole fiscal year; @cytd, @cqtd, @cy the same of the calendar year{trading}. Shifts chain left to right
+(actual@ytd@py).
 var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actual,budget), var_pct(actual,actual@py).
 """
+TRADING_GRAMMAR = ", @tytd, @tqtd, @ty of the trading year"
+
+
+def grammar(calendar: Calendar) -> str:
+    """Return how references are written, with the windows of the trading year where the calendar has one."""
+    return GRAMMAR.format(trading=TRADING_GRAMMAR if TRADING.year in calendar.grains else "")
 
 
 class Adjustment(Struct, frozen=True, kw_only=True):
@@ -265,10 +270,14 @@ Reference = Side | Variance
 
 TERM = r"[^\s@(),+/]+(?:/[^\s@(),+/]+)?"
 SIDE = rf"{TERM}(?:\+{TERM})?(?:@[a-z]+\d*)*"
-NAME = re.compile(r"(?<![@\w])[^\s@(),+/]++(?:/[^\s@(),+/]++)?(?!\()")  # of a scenario, in a reference of any kind
-OPERATORS = frozenset("@(+")
-MOST_NAMES = 4  # in a reference: those of a variance of two blends
+WELL_FORMED_SIDE = re.compile(SIDE)
 VARIANCE = re.compile(rf"(var|var_pct)\(\s*({SIDE})\s*,\s*({SIDE})\s*\)")
+
+
+def shifts_of(calendar: Calendar) -> list[str]:
+    """Return the names of the shifts that a calendar has, without those of N years or periods."""
+    trading = TRADING.year in calendar.grains
+    return ["py", "pp", *(key for key in WINDOWS if trading or not key.startswith("t"))]
 
 
 def resolve(text: str, scenarios: Mapping[str, Scenario]) -> Reference | None:
@@ -281,29 +290,6 @@ def resolve(text: str, scenarios: Mapping[str, Scenario]) -> Reference | None:
         a, b = resolve_side(match[2], scenarios), resolve_side(match[3], scenarios)
         return Variance(a, b, match[1] == "var_pct") if a and b else None
     return resolve_side(text, scenarios)
-
-
-def nearest(text: str, scenarios: Mapping[str, Scenario]) -> list[str]:
-    """Return references spelled like an unknown one, best first; they name what is in `scenarios` by id or alias.
-
-    Of a shifted view, blend or variance that is the same one of the names that are nearest.
-    """
-    known = {scenario.alias.casefold(): scenario.id for scenario in scenarios.values()}
-    for scenario in scenarios.values():
-        ids = (scenario.id, *(f"{scenario.id}/{variant.key}" for variant in scenario.variants))
-        known |= {name.casefold(): name for name in ids}
-
-    def alike(name: str) -> list[str]:
-        return list(dict.fromkeys(known[close] for close in closest(name, list(known))))
-
-    folded = text.strip().casefold()
-    names = NAME.findall(folded) if len(folded) <= ECHO_CHARACTERS else []
-    if not 0 < len(names) <= MOST_NAMES:
-        return []
-    if not OPERATORS.intersection(folded):
-        return alike(folded)
-    meant = NAME.sub(lambda name: (alike(name[0]) or [name[0]])[0], folded)
-    return [meant] if resolve(meant, scenarios) else []
 
 
 def resolve_side(text: str, scenarios: Mapping[str, Scenario]) -> Side | None:

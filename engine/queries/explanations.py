@@ -14,9 +14,10 @@ from engine.model.exact import Exact
 from engine.model.formulas import Formula
 from engine.model.notes import Note
 from engine.model.requests import ExplainRequest, Materiality, ReportRequest
-from engine.model.scenarios import Side, Variance, nearest, resolve
+from engine.model.scenarios import Side, Variance, resolve
 from engine.queries.filters import keys_of, usable, usable_dimension
 from engine.queries.ranking import MOST_TOP
+from engine.queries.references import resolve_reference, unknown_scenarios
 from engine.queries.reports import refuse_twice, resolve_query
 from engine.queries.rows import LineReference, resolve_figure
 from engine.queries.values import Query, ScenarioColumn
@@ -39,7 +40,7 @@ class ExplainQuery(Struct, frozen=True, kw_only=True):
 
     figure: Metric | LineReference
     written: str  # the figure as it was asked for
-    variance: Variance
+    variance: Variance | None  # None if one of its sides is unknown: nothing is explained then
     whole: Query  # without a breakdown
     queries: Mapping[str, Query]
     depth: int
@@ -51,8 +52,9 @@ class ExplainQuery(Struct, frozen=True, kw_only=True):
 def explain_query(asked: ExplainRequest, reader: Reader) -> ExplainQuery:
     """Return the query of a request to explain a variance."""
     figure = resolve_explained(asked.metric, reader)
-    variance = resolve_sides(asked.scenarios, reader)
-    top, notes = resolve_top(asked.top)
+    variance, unknown = resolve_sides(asked.scenarios, reader)
+    top, reduced = resolve_top(asked.top)
+    notes = [*unknown, *reduced]
     if not 1 <= asked.depth <= MOST_DEPTH:
         raise BadArguments(f"depth {asked.depth} is not between 1 and {MOST_DEPTH}.", field="depth", got=asked.depth)
     made_of = bases_of(figure, asked.metric, reader)
@@ -60,7 +62,7 @@ def explain_query(asked: ExplainRequest, reader: Reader) -> ExplainQuery:
     home = [figure.domain] if isinstance(figure, Metric) else [key for key in reader.domains if key in read]
     domains = [reader.domains[key] for key in home]
     refuse_no_list(asked, figure, made_of, reader)
-    column = ScenarioColumn(variance, variance.key)
+    columns = (ScenarioColumn(variance, variance.key),) if variance else ()
 
     def query(*dimensions: str) -> Query:
         report = ReportRequest(
@@ -70,7 +72,7 @@ def explain_query(asked: ExplainRequest, reader: Reader) -> ExplainQuery:
             dimensions=dimensions,
         )
         with said_of_by():
-            return resolve_query(report, reader, domains, read, (column,), notes)
+            return resolve_query(report, reader, domains, read, columns, notes)
 
     keys = [
         key if key == LINES else usable_dimension(key, reader, domains, field="by", breaking_down=True).key
@@ -127,10 +129,10 @@ def line_of(reference: LineReference, written: str, reader: Reader) -> Line:
     raise UnknownName.of("metric", written, [*reader.metrics, *lines], field="metric", hint=hint)
 
 
-def resolve_sides(asked: Sequence[str], reader: Reader) -> Variance:
-    """Return the variance of two scenarios.
+def resolve_sides(asked: Sequence[str], reader: Reader) -> tuple[Variance | None, list[Note]]:
+    """Return the variance of two scenarios, or None and a note if one of them is unknown.
 
-    Raises BadArguments unless there are two different ones, UnknownName for an unknown one.
+    Raises BadArguments unless there are two different ones.
     """
     if len(asked) != SIDES:
         raise BadArguments(
@@ -140,22 +142,10 @@ def resolve_sides(asked: Sequence[str], reader: Reader) -> Variance:
             valid=reader.scenarios,
             example=two_of(asked, reader),
         )
-    sides = []
-    for name in asked:
-        found = resolve(name, reader.scenarios)
-        if found is None:
-            hint = "list_scenarios lists them; shifted views are written as actual@py."
-            close = nearest(name, reader.scenarios)
-            raise UnknownName.of("scenario", name[:100], reader.scenarios, field="scenarios", hint=hint, close=close)
-        if not isinstance(found, Side):
-            raise BadArguments(
-                f"{quoted([name])} is a variance itself. Name its two scenarios.",
-                field="scenarios",
-                got=name,
-                example={"scenarios": [found.a.key, found.b.key]},
-            )
-        sides.append(found)
+    sides = [resolve_explained_side(name, f"scenarios.{at}", reader) for at, name in enumerate(asked)]
     a, b = sides
+    if a is None or b is None:
+        return None, unknown_scenarios([name for name, side in zip(asked, sides, strict=True) if side is None], reader)
     if a == b:
         raise BadArguments(
             f"scenarios has {quoted([a.key])} twice, so there is no variance. Name another one, or an earlier time.",
@@ -163,7 +153,20 @@ def resolve_sides(asked: Sequence[str], reader: Reader) -> Variance:
             got=list(asked),
             example={"scenarios": [a.key, f"{a.key}@py"]},
         )
-    return Variance(a, b, relative=False)
+    return Variance(a, b, relative=False), []
+
+
+def resolve_explained_side(name: str, field: str, reader: Reader) -> Side | None:
+    """Return one side of a variance to explain, None if it is unknown; BadArguments if it is a variance itself."""
+    reference = resolve_reference(name, field, reader)
+    if isinstance(reference, Variance):
+        raise BadArguments(
+            f"{quoted([name])} is a variance itself. Name its two scenarios.",
+            field="scenarios",
+            got=name,
+            example={"scenarios": [reference.a.key, reference.b.key]},
+        )
+    return reference
 
 
 def two_of(asked: Sequence[str], reader: Reader) -> dict[str, list[str]] | None:

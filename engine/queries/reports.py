@@ -11,12 +11,13 @@ from dataclasses import asdict
 from engine.books.reader import Reader
 from engine.model.catalogue import PERIOD, Dimension, Domain, Metric, Statement
 from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
-from engine.model.notes import NAMED, Note
+from engine.model.notes import Note
 from engine.model.requests import MetricRequest, ReportRequest, StatementRequest
-from engine.model.scenarios import nearest, resolve
+from engine.model.scenarios import resolve
 from engine.queries.filters import refuse_long, refuse_long_members, resolve_filters, select_periods, usable_dimension
 from engine.queries.formulas import resolve_formulas, resolve_metric
 from engine.queries.ranking import resolve_ranking
+from engine.queries.references import resolve_reference, unknown_scenarios
 from engine.queries.times import resolve_time_axes
 from engine.queries.values import (
     LONGEST_ALIAS,
@@ -180,22 +181,13 @@ def resolve_columns(request: ReportRequest, reader: Reader) -> tuple[tuple[Scena
         refuse_long(column.alias or "", f"scenarios.{at}.alias", LONGEST_ALIAS)
     refuse_twice([column.alias or column.scenario for column in asked], "scenarios")
     found, unknown = [], []
-    for column in asked:
-        reference = resolve(column.scenario, reader.scenarios)
+    for at, column in enumerate(asked):
+        reference = resolve_reference(column.scenario, f"scenarios.{at}.scenario", reader)
         if reference is None:
             unknown.append(column.scenario)
         else:
             found.append(ScenarioColumn(reference, column.alias or column.scenario))
     return tuple(found), unknown_scenarios(unknown, reader)
-
-
-def unknown_scenarios(names: Sequence[str], reader: Reader) -> list[Note]:
-    """Return one note for names that no scenario has, with visible ones that are spelled like the first of them."""
-    if not names:
-        return []
-    close = tuple(dict.fromkeys(near for name in names[:NAMED] for near in nearest(name, reader.scenarios)))
-    about = {"scenarios": tuple([name[:100] for name in names]), **({"did_you_mean": close} if close else {})}
-    return [Note.of("unknown_scenario", **about)]
 
 
 def columns_of(reader: Reader) -> list[dict[str, str]]:

@@ -11,11 +11,12 @@ from engine.model.errors import BadArguments, ColumnUnavailable, UnknownName, ec
 from engine.model.metric_names import metrics_named
 from engine.model.notes import Note
 from engine.model.requests import Exclusion, RowsRequest, Selection
-from engine.model.scenarios import Side, resolve, resolve_side
+from engine.model.scenarios import Side, Variance
 from engine.model.scope import UNASSIGNED
 from engine.queries.filters import refuse_long_members, resolve_filters, select_periods
 from engine.queries.formulas import resolve_metric
-from engine.queries.reports import refuse_endless_blends, unknown_scenarios
+from engine.queries.references import resolve_reference, unknown_scenarios
+from engine.queries.reports import refuse_endless_blends
 from engine.queries.values import Filter, LastClosed, ScenarioColumn, resolve_range
 
 WITHOUT_PERIOD = (UNDATED_CODE, (UNDATED_CODE,), UNASSIGNED, (UNASSIGNED,))  # filters of time that keep undated rows
@@ -150,9 +151,17 @@ def one(key: str, ids: str | Selection) -> str:
 def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side | None, int]:
     """Return the side to inspect and the position of the scenario in it; None for an unknown scenario.
 
-    Raises BadArguments if the scenario is a shifted view, blend or variance, or is not part of `view`.
+    Raises BadArguments for what is no reference, and if the scenario is a shifted view, blend or variance, or is not
+    part of `view`.
     """
-    asked = resolve_side(scenario, reader.scenarios)
+    asked = resolve_reference(scenario, "scenario_id", reader)
+    if isinstance(asked, Variance):
+        raise BadArguments(
+            f"{quoted([scenario])} is a variance; inspect each side in a call of its own.",
+            field="scenario_id",
+            got=scenario,
+            valid=reader.scenarios,
+        )
     if asked is not None and (asked.shifts or len(asked.terms) > 1):
         raise BadArguments(
             f"scenario_id takes a scenario or scenario/variant, and {quoted([scenario])} is a view of some. Name the "
@@ -162,17 +171,10 @@ def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side 
             valid=reader.scenarios,
             example={"scenario_id": asked.terms[0].key, "filters": {"scenario": scenario}},
         )
-    if asked is None and resolve(scenario, reader.scenarios) is not None:
-        raise BadArguments(
-            f"{quoted([scenario])} is a variance; inspect each side in a call of its own.",
-            field="scenario_id",
-            got=scenario,
-            valid=reader.scenarios,
-        )
     if asked is None or view is None:
         return asked, 0
-    side = resolve_side(view, reader.scenarios)
-    if side is None or asked.terms[0] not in side.terms:
+    side = resolve_reference(view, "filters.scenario", reader)
+    if not isinstance(side, Side) or asked.terms[0] not in side.terms:
         raise BadArguments(
             f"filters.scenario {quoted([view])} is no view of {echo(scenario)}: a shifted view or a blend of which it "
             "is a part.",

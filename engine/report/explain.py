@@ -11,12 +11,13 @@ from engine.model.errors import BadArguments, DimensionUnavailable, UnknownName,
 from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
 from engine.model.notes import Note
+from engine.model.scenarios import Variance
 from engine.model.stopping import Stop, never, watched
 from engine.plans.blank_causes import BlankCauses
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.figure_forms import FigureForm, RatioForm, form_of
 from engine.plans.figures import FigurePlan, Figures, MetricPlan
-from engine.plans.freshness import freshness
+from engine.plans.freshness import Freshness, freshness
 from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
 from engine.plans.rows import Expression, FormulaExpression, Row, metric_expression, metric_row, statement_rows
 from engine.plans.weight_notes import axes_topped, differing_total, uneven_rows, written
@@ -39,12 +40,15 @@ def explain(
     most_groups: int = MOST_GROUPS,
     admit: Callable[[ReportSize], None] = lambda _: None,
 ) -> Explanation:
-    """Return the explanation of a variance; its lists are read in one collect.
+    """Return the explanation of a variance; its lists are read in one collect. One of an unknown side has none.
 
     Raises BadArguments for a figure that cannot be explained so, DimensionUnavailable for a dimension that an operand
     lacks, and what `admit` raises.
     """
     figure = explained_figure(asked, reader)
+    if asked.variance is None:
+        plan = FigurePlan((figure.row,), asked.whole, reader, stop)
+        return made(figure, plan, (), (None, None), asked.whole.notes, {})
     plans = plans_of(figure, reader, stop)
     for plan in plans.values():
         with said_of_by():
@@ -52,8 +56,10 @@ def explain(
     found = dict(zip(plans, collected(list(plans.values())), strict=True))
     whole = next(known for known in found.values() if not axes_topped(known.figures.plan))
     lists = tuple(list_of(key, figure, found.get(key, whole).figures) for key in asked.queries)
-    notes = (*asked.whole.notes, *notes_of(figure, found, whole, lists))
-    return made(figure, whole.figures, lists, tuple(dict.fromkeys(notes)))
+    notes = (*asked.whole.notes, *notes_of(figure, asked.variance, found, whole, lists))
+    a, b = (present(total) for total in SidePairs(whole.figures).totals(figure.expression))
+    plan = whole.figures.plan
+    return made(figure, plan, lists, (a, b), tuple(dict.fromkeys(notes)), freshness(plan))
 
 
 # The figure, and what of it can be explained.
@@ -232,10 +238,14 @@ def list_of(key: str, figure: ExplainedFigure, figures: Figures) -> ExplainedLis
 
 
 def notes_of(
-    figure: ExplainedFigure, found: Mapping[str, CollectedPlan], whole: CollectedPlan, lists: Sequence[ExplainedList]
+    figure: ExplainedFigure,
+    variance: Variance,
+    found: Mapping[str, CollectedPlan],
+    whole: CollectedPlan,
+    lists: Sequence[ExplainedList],
 ) -> Iterator[Note]:
     """Yield the notes of an explanation: on the blanks of its totals first."""
-    headings = [side.key for side in figure.asked.variance.sides]
+    headings = [side.key for side in variance.sides]
     totals = SidePairs(whole.figures).totals(figure.expression)
     for known in found.values():
         yield from blank_totals(figure, known.figures)
@@ -254,7 +264,7 @@ def notes_of(
         if differing:
             yield differing_total([made_list.by], differing)
         if not made_list.rows and made_list.a is not None and made_list.b is not None and figure.volume:
-            yield Note.of("no_divisor", lines=(figure.volume.key,), scenarios=(figure.asked.variance.b.key,))
+            yield Note.of("no_divisor", lines=(figure.volume.key,), scenarios=(variance.b.key,))
 
 
 def blank_totals(figure: ExplainedFigure, figures: Figures) -> Iterator[Note]:
@@ -268,15 +278,22 @@ def blank_totals(figure: ExplainedFigure, figures: Figures) -> Iterator[Note]:
 
 
 def made(
-    figure: ExplainedFigure, figures: Figures, lists: tuple[ExplainedList, ...], notes: tuple[Note, ...]
+    figure: ExplainedFigure,
+    plan: FigurePlan,
+    lists: tuple[ExplainedList, ...],
+    totals: tuple[Exact | None, Exact | None],
+    notes: tuple[Note, ...],
+    loaded: Mapping[str, Mapping[str, Freshness]],
 ) -> Explanation:
-    """Return the explanation of its lists."""
-    asked, plan, row = figure.asked, figures.plan, figure.row
-    report = made_of(MetricPlan((row.key,), row.label, plan), [row], FigureCube.of([]), (), notes, freshness(plan))
-    (line,), (column,) = report.lines, report.columns
-    a, b = (present(total) for total in SidePairs(figures).totals(figure.expression))
-    sides = (ScenarioColumn(side, side.key) for side in asked.variance.sides)
+    """Return the explanation of its lists; without a variance it has no sides and no lists."""
+    asked, row = figure.asked, figure.row
+    report = made_of(MetricPlan((row.key,), row.label, plan), [row], FigureCube.of([]), (), notes, loaded)
+    (line,) = report.lines
     unit, points = report.unit(line, Comparison.FIGURE), report.unit(line, Comparison.VARIANCE)
+    columns = [ScenarioColumn(side, side.key) for side in asked.variance.sides] if asked.variance else []
+    reads = plan.columns[0] if columns else ()
+    sides = tuple(column_of(column, (read,), plan) for column, read in zip(columns, reads, strict=True))
+    a, b = totals
     return Explanation(
         label=row.label,
         line=line,
@@ -287,13 +304,13 @@ def made(
         period=report.period,
         filters=report.filters,
         currency=report.currency,
-        sides=tuple(column_of(side, (read,), plan) for side, read in zip(sides, plan.columns[0], strict=True)),
+        sides=sides,
         time=tuple(key for key, query in asked.queries.items() if query.time),
-        drill=column.drill,
+        drill=report.columns[0].drill if sides else {},
         a=a,
         b=b,
         lists=lists,
-        frame=frame_of(lists, (asked.variance.a.key, asked.variance.b.key), unit),
+        frame=frame_of(lists, tuple(side.scenario for side in sides), unit),
         notes=report.notes,
         freshness=report.freshness,
         catalogue_version=report.catalogue_version,

@@ -73,9 +73,9 @@ class Explanation(Struct, frozen=True, eq=False, kw_only=True):
     period: PeriodRange
     filters: Mapping[str, Selection]
     currency: str
-    sides: tuple[ReportColumn, ...]  # a and b
+    sides: tuple[ReportColumn, ...]  # a and b; none if one of them is unknown
     time: tuple[str, ...]  # the dimensions of its lists whose members are periods
-    drill: Drill  # the part of the variance, which all its rows share
+    drill: Drill  # the part of the variance, which all its rows share; empty without sides
     a: Exact | None
     b: Exact | None
     lists: tuple[ExplainedList, ...]
@@ -108,7 +108,7 @@ SCHEMA: Mapping[str, type[pl.DataType]] = {
 }
 
 
-def frame_of(lists: tuple[ExplainedList, ...], headings: tuple[str, str], unit: str | None) -> pl.DataFrame:
+def frame_of(lists: tuple[ExplainedList, ...], headings: tuple[str, ...], unit: str | None) -> pl.DataFrame:
     """Return explained lists as waterfalls: for each list side b, a row for each contribution, then side a.
 
     Columns: `by`, `key`, `label`, `kind` (total or change); `value` (Float64), the total or the contribution, and its
@@ -118,7 +118,7 @@ def frame_of(lists: tuple[ExplainedList, ...], headings: tuple[str, str], unit: 
     return pl.DataFrame(rows, SCHEMA, orient="row")
 
 
-def waterfall_rows(found: ExplainedList, headings: tuple[str, str], unit: str | None) -> Iterator[tuple[object, ...]]:
+def waterfall_rows(found: ExplainedList, headings: tuple[str, ...], unit: str | None) -> Iterator[tuple[object, ...]]:
     """Yield the rows of one list."""
     first, last = headings
     labels = Counter(row.label for row in watched(found.rows))

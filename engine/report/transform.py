@@ -151,8 +151,8 @@ def transform_measured(transform: Transform) -> Measured:
 
 def explanation_words(explanation: Explanation) -> str:
     """Return the description of an explanation."""
-    a, b = (side.heading for side in explanation.sides)
-    return f"{explanation.line.label}, {explanation.period.label}: {a} explained against {b}"
+    sides = " explained against ".join(side.heading for side in explanation.sides) or "nothing explained"
+    return f"{explanation.line.label}, {explanation.period.label}: {sides}"
 
 
 def explanation_measured(explanation: Explanation) -> Measured:

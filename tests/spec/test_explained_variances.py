@@ -12,7 +12,7 @@ import pytest
 from engine.door import Door, open_books
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
-from engine.model.errors import BadArguments, Refusal, UnknownName
+from engine.model.errors import BadArguments, Refusal
 from engine.model.requests import ChartSpec
 from engine.model.stopping import never
 from engine.present.answers.budget import NOT_KEPT, tokens
@@ -188,12 +188,19 @@ def test_a_product_a_quotient_of_quotients_and_a_maximum_are_refused_with_what_c
         assert explained(shop, offered, "entity").lists
 
 
-@pytest.mark.parametrize("name", ["ghost", "budget/upside", "actual@nonsense"])
-def test_a_scenario_that_is_unknown_is_refused(books: Write, name: str) -> None:
-    with pytest.raises(UnknownName) as refused:
-        explained(books(PROFITS), "revenue", "entity", scenarios=("actual", name))
-    assert refused.value.field == "scenarios"
-    assert refused.value.valid == ["actual", "budget", "forecast"]
+@pytest.mark.parametrize("name", ["ghost", "budget/upside", "ghost@py", "actual+ghost"])
+def test_a_scenario_that_is_unknown_is_left_out_with_a_note_and_nothing_is_explained(
+    books: Write, tmp_path: Path, name: str
+) -> None:
+    shop = books(PROFITS)
+    found = explained(shop, "revenue", "entity", scenarios=("actual", name))
+    assert (found.sides, found.lists, found.variance) == ((), (), None)
+    (note,) = found.notes
+    assert (note.code, dict(note.about)["scenarios"]) == ("unknown_scenario", (name,))
+    said = explanation_answer(found, 10_000, NOT_KEPT, never)
+    assert (said["scenarios"], said["lists"], said["variance"]) == ([], [], None)
+    assert opened(keep(found), shop.reader).notes == found.notes
+    write_workbook(found, MADE, tmp_path / "nothing.xlsx", go_on)
 
 
 def test_a_line_of_a_statement_is_explained_by_its_lines(books: Write) -> None:

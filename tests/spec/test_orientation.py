@@ -19,6 +19,7 @@ FACTS = """
     2022-01-31 budget   DE     C1     4
 """
 DOMAIN = """
+    inspect_enabled: true
     time: {column: date}
     dimensions: {entity: entity, centre: centre}
     measures: {amount: {places: 2}}

@@ -18,11 +18,11 @@ from engine.model.catalogue import (
 )
 from engine.model.errors import UnknownName, echo
 from engine.model.notes import Note, notes_as_data
-from engine.model.scenarios import GRAMMAR, Scenario, Variance, resolve
+from engine.model.scenarios import Scenario, Variance, grammar, resolve
 from engine.model.stopping import Stop
 from engine.plans.freshness import loaded_through
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, cut_lists, list_fields, split
-from engine.queries.reports import unknown_scenarios
+from engine.queries.references import nothing_visible, resolve_reference, unknown_scenarios
 
 # Metrics: what can be reported, and how each adds up.
 
@@ -55,7 +55,8 @@ def metrics_answer(
     def build(left: LeftOut) -> Json:
         shares = {axis: split(left[axis], [size[axis] for size in sizes]) for axis in AXES}
         shown = range(len(domains) - left["domains"])
-        return {"domains": [cut_down(domains[at], {axis: shares[axis][at] for axis in AXES}) for at in shown]}
+        cut = [cut_down(domains[at], {axis: shares[axis][at] for axis in AXES}) for at in shown]
+        return {"domains": cut, **nothing_visible_json(reader)}
 
     return cut_list(build, axes, OTHER_METRICS, budget, stop)
 
@@ -212,11 +213,18 @@ def scenarios_answer(reader: Reader, budget: int, stop: Stop) -> Json:
         return {
             **list_fields("scenario", scenarios, "id", left),
             "comparisons": offered[: len(offered) - left["comparisons"]],
-            "grammar": GRAMMAR,
+            "grammar": grammar(reader.catalogue.calendar),
+            **nothing_visible_json(reader),
         }
 
     axes = {"comparisons": len(offered), **axes_of(scenario=scenarios)}
     return cut_list(build, axes, OTHER_SCENARIOS, budget, stop)
+
+
+def nothing_visible_json(reader: Reader) -> Json:
+    """Return the note for a caller who sees nothing, as a field; no field for others."""
+    notes = nothing_visible(reader)
+    return {"notes": notes_as_data(notes)} if notes else {}
 
 
 def scenario_json(scenario: Scenario, reader: Reader) -> Json:
@@ -255,9 +263,11 @@ def dimensions_answer(reader: Reader, budget: int, stop: Stop) -> Json:
     """Return the dimensions, without members."""
     dimensions = [dimension_json(dimension) for dimension in reader.dimensions.values()]
     axes = axes_of(dimension=dimensions)
-    return cut_list(
-        lambda left: list_fields("dimension", dimensions, "key", left), axes, OTHER_DIMENSIONS, budget, stop
-    )
+
+    def build(left: LeftOut) -> Json:
+        return {**list_fields("dimension", dimensions, "key", left), **nothing_visible_json(reader)}
+
+    return cut_list(build, axes, OTHER_DIMENSIONS, budget, stop)
 
 
 def dimension_json(dimension: Dimension) -> Json:
@@ -276,7 +286,7 @@ def variants_answer(scenario_id: str, reader: Reader, budget: int, stop: Stop) -
     """Return the what-if variants of a scenario; one that is not there has none, and a note."""
     scenario = reader.scenarios.get(scenario_id)
     if scenario is None:
-        view = resolve(scenario_id, reader.scenarios)
+        view = resolve_reference(scenario_id, "scenario_id", reader)
         bases = tuple(dict.fromkeys(term.scenario.id for side in view.sides for term in side.terms)) if view else ()
         notes = unknown_scenarios([scenario_id], reader)
         if bases:

@@ -141,7 +141,7 @@ def figure_json(figure: Exact | None, found: Explanation) -> int | float | str |
 
 def shared_drill(found: Explanation) -> Json:
     """Return the part that all calls share, as a field: the tool, the period, the two sides and the filters."""
-    if not has_rows(found):
+    if not (found.sides and has_rows(found)):
         return {}
     return {"drill": {"tool": TOOL, **found.drill, "sides": sides_json(found.drill["sides"])}}
 

@@ -160,7 +160,7 @@ def currencies_of(note: Note) -> list[str]:
 
 def bridge(given: Explanation) -> Chart:
     """Return the chart of an explanation: the waterfall of its first list. Raises ChartInvalid if there is none."""
-    a, b = (side.heading[:LONGEST_HEADING] for side in given.sides)
-    title = f"{given.line.label[:LONGEST_HEADING]}: {a} against {b}"
+    sides = " against ".join(side.heading[:LONGEST_HEADING] for side in given.sides)
+    title = f"{given.line.label[:LONGEST_HEADING]}: {sides}"
     drawn = explanation_as_it_is(ChartSpec(chart_type="waterfall", title=title), given)
     return chart(drawn.spec, drawn.frame, {"value": given.unit} if given.unit else {})

@@ -60,7 +60,7 @@ def asked_explanation(explanation: Explanation) -> Iterator[Row]:
     """Yield the request of an explanation."""
     yield "Explains", explanation.written
     yield from period_rows(explanation.period)
-    for name, side in zip("ab", explanation.sides, strict=True):
+    for name, side in zip("ab", explanation.sides, strict=False):  # without sides there is nothing to explain
         yield f"Side {name}: {side.heading}", side.scenario
     yield "By", ", ".join(known.by for known in explanation.lists)
     yield "Currency", explanation.currency
