@@ -6,8 +6,6 @@ NOT_READ = "init refuses this kind of file, or writes what a load refuses"
 OTHER_FORMAT = "init does not read this format"
 
 DIFFERENTIAL: dict[str, str] = {
-    "F1_order_of_questions": "the place of a dimension is no part of a memo's key",
-    "F2_blend_in_variance_scope": "the scenarios of one blend do not narrow each other in a variance",
     "F3_week_window_prior_year": "a window of a week a year before ends on a day of a month",
     "F4_whole_weeks_unavailable": "a window of whole weeks is unavailable if it is asked for by a month",
     "F5_ytd_py_first_day": "a year to date a year before reads a whole year where it has no day",
