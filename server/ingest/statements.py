@@ -18,7 +18,9 @@ TOKEN = re.compile(
       '(?:[^']|'')*'                              # text
     | --[^\n]*
     | /\*.*?\*/
+    | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$             # text
     | "(?P<quoted>(?:[^"]|"")*)"
+    | `(?P<ticked>(?:[^`]|``)*)`
     | (?P<word>[^\W\d]\w*)
     | (?P<other>\S)
     """,
@@ -26,6 +28,7 @@ TOKEN = re.compile(
 )
 BEGINNINGS = ("select", "with")
 TABLE_FUNCTION = re.compile(r"read_\w*|scan_\w*", re.IGNORECASE)
+SCAN = re.compile(r" SCAN \[([^\]\n]*)")  # of a file, in a plan
 PLACE = re.compile(r" at Line: (\d+), Column: (\d+)$")
 NAMED = re.compile(r"""["'`]([^"'`]+)["'`]""")
 # What a plan says of floating-point numbers and decimals, which lose digits or round.
@@ -53,6 +56,7 @@ def query_files(
             scans = [scan_table(path, formats, sheet, opened) for path in paths]
             tables[table] = pl.concat(scans, how="vertical") if len(scans) > 1 else scans[0]
         try:
+            refuse_other_files(query, tables)
             result = pl.SQLContext(tables).execute(query.text, eager=False)
             refuse_inexact(result)
             for piece in scan_batches(result):
@@ -77,10 +81,10 @@ def scan_table(path: Path, formats: FormatDetector, sheet: str | None, opened: E
 
 
 def refuse_statement(query: SqlQuery) -> None:
-    """Raise LoadFailed if a statement is no SELECT, or reads a file that the feed does not name."""
+    """Raise LoadFailed if a statement is no SELECT, or calls a function that reads a file, before one is opened."""
     words: list[tuple[str, int]] = []
     for token in TOKEN.finditer(query.text):
-        text = token["quoted"] or token["word"] or token["other"]
+        text = token["quoted"] or token["ticked"] or token["word"] or token["other"]
         if text is not None:
             words.append((text, query.text.count("\n", 0, token.start()) + 1))
     if not words or words[0][0].casefold() not in BEGINNINGS:
@@ -89,6 +93,20 @@ def refuse_statement(query: SqlQuery) -> None:
         if after == "(" and TABLE_FUNCTION.fullmatch(word):
             says = f"sql line {line}: {word}(…) would read another file; the tables are {', '.join(query.tables)}"
             raise LoadFailed(EXTRACT, f"{says}: name its pattern under file")
+
+
+def refuse_other_files(query: SqlQuery, tables: Mapping[str, pl.LazyFrame]) -> None:
+    """Raise LoadFailed if the plan of a statement scans a file where its own tables have none."""
+    without_files = {name: pl.LazyFrame(schema=table.collect_schema()) for name, table in tables.items()}
+    try:
+        plan = pl.SQLContext(without_files).execute(query.text, eager=False).explain(optimized=False)
+    except pl.exceptions.PolarsError as fault:  # which may quote the columns of another file
+        plan = str(fault)
+    except OSError:  # another file is not there
+        plan = " SCAN [another file"
+    if found := SCAN.search(plan):
+        says = f"sql would read {found[1]}; the tables are {', '.join(query.tables)}"
+        raise LoadFailed(EXTRACT, f"{says}: name its pattern under file")
 
 
 def refuse_inexact(result: pl.LazyFrame) -> None:

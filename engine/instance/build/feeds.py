@@ -1,5 +1,6 @@
 """Builds sources, bindings, schedules and currency conversions from integrations.yaml."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -309,6 +310,9 @@ def refuse_twice(document: Document, file: IntegrationsFile, tables: Sequence[st
             document.fault(["bindings", key, "target"], fault, "one feed fills a table that is no facts, whole")
 
 
+DRIVER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")  # never the path of a library
+
+
 def build_source(document: Document, key: str, part: SourcePart) -> FeedSource:
     """Return one source."""
     kind = SourceKind(part.kind)
@@ -319,6 +323,9 @@ def build_source(document: Document, key: str, part: SourcePart) -> FeedSource:
     if rules.drivers is (part.driver is None):
         valid = "give driver, the Python module of the driver" if rules.drivers else "driver is a key of kind: adbc"
         document.fault(["sources", key], f"{key} is a {rules.noun}", valid)
+    if part.driver is not None and not DRIVER_NAME.fullmatch(part.driver):
+        valid = "a name of letters, digits, - and _, such as adbc_driver_mysql"
+        document.fault(["sources", key, "driver"], f"'{part.driver}' is not the name of a driver", valid)
     if part.paramstyle is not None and not rules.drivers:
         document.fault(["sources", key, "paramstyle"], f"{key} is a {rules.noun}", "paramstyle is a key of kind: adbc")
     return FeedSource(

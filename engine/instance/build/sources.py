@@ -4,6 +4,7 @@ The engine knows no files, drivers and environment, so how a kind is read stands
 `server/ingest/sources.py`, by the same SourceKind. A test holds that both tables have the same kinds.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -39,6 +40,16 @@ def database_faults(part: BindingPart) -> Iterator[FeedFault]:
         yield ["sheet"], "a database has no sheets", "leave sheet out"
     yield from database_format_faults(part)
     yield from query_faults(part)
+
+
+QUERY_BEGINS = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:select|with)\b", re.IGNORECASE | re.DOTALL)
+
+
+def sqlite_faults(part: BindingPart) -> Iterator[FeedFault]:
+    """Yield what database_faults yields, and a query that could attach another file."""
+    yield from database_faults(part)
+    if part.extract and not QUERY_BEGINS.match(part.extract):
+        yield ["extract"], "the query of a file of SQLite begins with select or with", "select * from a_table"
 
 
 def query_faults(part: BindingPart) -> Iterator[FeedFault]:
@@ -86,7 +97,13 @@ OPTIONS = "give options_env, the environment variable with its options as JSON"
 
 
 def database(
-    noun: str, located_by: tuple[str, ...], valid: str, style: ParamStyle, *, drivers: bool = False
+    noun: str,
+    located_by: tuple[str, ...],
+    valid: str,
+    style: ParamStyle,
+    *,
+    drivers: bool = False,
+    faults: Callable[[BindingPart], Iterator[FeedFault]] = database_faults,
 ) -> SourceRules:
     """Return the rules of a kind of database."""
     return SourceRules(
@@ -94,7 +111,7 @@ def database(
         located_by=located_by,
         valid=valid,
         extract="extract",
-        faults=database_faults,
+        faults=faults,
         paramstyle=style,
         drivers=drivers,
     )
@@ -103,7 +120,7 @@ def database(
 SOURCES: Final[Mapping[SourceKind, SourceRules]] = {
     SourceKind.FOLDER: SourceRules(noun="folder", located_by=PATHS, valid=ONE_PATH, extract="file", faults=file_faults),
     SourceKind.POSTGRESQL: database("database", ("uri_env",), URI, ParamStyle.DOLLAR),
-    SourceKind.SQLITE: database("file of SQLite", PATHS, ONE_PATH, ParamStyle.NUMBERED),
+    SourceKind.SQLITE: database("file of SQLite", PATHS, ONE_PATH, ParamStyle.NUMBERED, faults=sqlite_faults),
     SourceKind.DUCKDB: database("file of DuckDB", PATHS, ONE_PATH, ParamStyle.DOLLAR),
     SourceKind.FLIGHTSQL: database(
         "server of Flight SQL", ("uri_env", "options_env"), URI_OR_OPTIONS, ParamStyle.QMARK

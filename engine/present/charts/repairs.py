@@ -172,5 +172,8 @@ def across(frame: pl.DataFrame) -> tuple[str, None, pl.DataFrame] | None:
     for name in [*splitting(frame, found), *(["unit"] if not members and "unit" in frame.columns else [])]:
         rows, kept = of_first(rows, name)
         code += kept
+    if rows.select(found).is_duplicated().any():  # the table lacks what tells these rows apart
+        rows = rows.unique(found, keep="first", maintain_order=True)
+        code += f".unique({[*found]!r}, keep='first', maintain_order=True)"
     wide = rows.pivot(found[0], index=found[1], values=figures[0]).drop_nulls()
     return f"{code}.pivot({found[0]!r}, index={found[1]!r}, values={figures[0]!r}).drop_nulls()", None, wide

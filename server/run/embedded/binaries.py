@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import mkdtemp
 
 from msgspec import Struct
 
@@ -123,6 +124,7 @@ def package(name: str) -> Path | None:
 # Private folders and the sockets in them.
 
 
+TEMPORARY = Path("/tmp")  # noqa: S108 - its folders are held to this user
 LONGEST = 103  # bytes of a socket's path, on macOS
 BRIEFLY = 0.5  # seconds
 RUN = Path("/run")  # only root makes folders here
@@ -158,14 +160,27 @@ def private_folder(folder: Path, user: int | None = None) -> Path:
 def socket_folder(folder: Path, name: str) -> Path:
     """Return the folder of a server's socket: its own folder, or a short one if the path is too long for a socket.
 
-    It depends on the path alone, so all processes find the same folder.
+    It depends on the path, so all processes find the same folder. Where another user has taken the short one's name, it
+    is one with a random end, which only this user can have made.
     """
     folder = folder.absolute()
     if len(os.fsencode(folder / name)) <= LONGEST and not SPECIAL & set(str(folder)):
         return folder
     digest = sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
-    is_roots = os.geteuid() == 0 and os.access(RUN, os.W_OK)  # a server of root has another user, who owns the folder
-    return (RUN if is_roots else Path("/tmp")) / f"tieout-{os.geteuid()}-{digest}"  # noqa: S108 - private_folder holds it to this user
+    name = f"tieout-{os.geteuid()}-{digest}"
+    if os.geteuid() == 0 and os.access(RUN, os.W_OK):  # a server of root has another user, who owns the folder
+        return RUN / name
+    own = [path for path in sorted(TEMPORARY.glob(f"{name}*")) if is_own_folder(path)]
+    if own:
+        return own[0]
+    short = TEMPORARY / name
+    return Path(mkdtemp(prefix=f"{short.name}-", dir=TEMPORARY)) if os.path.lexists(short) else short
+
+
+def is_own_folder(path: Path) -> bool:
+    """Tell whether a path is a folder of this user, which no other user can replace."""
+    status = path.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
 
 
 def is_answering(path: Path, question: bytes = b"", answer: bytes = b"") -> bool:

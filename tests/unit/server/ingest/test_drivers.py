@@ -90,9 +90,10 @@ def test_a_query_that_fails_is_told_without_a_secret(tmp_path: Path, source: dic
 
 
 @pytest.mark.parametrize("source", ["sqlite", "duckdb"], indirect=True)
-@pytest.mark.parametrize("statement", ["delete from ledger", "create table other (a int)"])
+@pytest.mark.parametrize("statement", ["delete from ledger", "insert into ledger select * from ledger"])
 def test_a_session_only_reads(tmp_path: Path, source: dict[str, Any], statement: str) -> None:
-    instance = ledger(tmp_path, source, extract=statement, load="full", parameters={})
+    written = f"with one as (select 1) {statement}"
+    instance = ledger(tmp_path, source, extract=written, load="full", parameters={})
     with pytest.raises(BindingFailed, match=r"(?i)the query failed: .*read-?\s?only"):
         load_feeds(instance, tmp_path / "state")
 
@@ -167,12 +168,35 @@ def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(tmp_path:
         ({"kind": "bigquery", "uri_env": "A"}, "give options_env"),
         ({"kind": "adbc", "options_env": "A"}, "give driver, the Python module of the driver"),
         ({"kind": "snowflake", "uri_env": "A", "driver": "x"}, "driver is a key of kind: adbc"),
+        ({"kind": "adbc", "options_env": "A", "driver": "/opt/driver"}, "'/opt/driver' is not the name of a driver"),
+        ({"kind": "adbc", "options_env": "A", "driver": "../lib.so"}, "'../lib.so' is not the name of a driver"),
+        ({"kind": "adbc", "options_env": "A", "driver": "os.path"}, "'os.path' is not the name of a driver"),
         ({"kind": "sqlite", "path": "a", "paramstyle": "qmark"}, "paramstyle is a key of kind: adbc"),
     ],
 )
 def test_a_source_with_other_keys_is_refused(tmp_path: Path, source: dict[str, Any], says: str) -> None:
     with pytest.raises(InstanceFaults, match=says):
         read_instance(ledger(tmp_path, source))
+
+
+@pytest.mark.parametrize(
+    ("query", "is_refused"),
+    [
+        ("attach database '/etc/other.db' as other", True),
+        ("-- select\npragma database_list", True),
+        ("/* with */ vacuum into '/tmp/copy'", True),
+        ("selection", True),
+        ("-- as of today\n SELECT * from t", False),
+        ("/* a */ with x as (select 1) select * from x", False),
+    ],
+)
+def test_the_query_of_a_file_of_sqlite_begins_with_select_or_with(tmp_path: Path, query: str, is_refused: bool) -> None:
+    instance = ledger(tmp_path, {"kind": "sqlite", "path": "a"}, extract=query, load="full", parameters={})
+    if not is_refused:
+        assert read_instance(instance).bindings["gl"].extract == query
+        return
+    with pytest.raises(InstanceFaults, match="the query of a file of SQLite begins with select or with"):
+        read_instance(instance)
 
 
 def test_parameters_are_marked_as_each_driver_reads_them() -> None:

@@ -27,6 +27,8 @@ JOIN = """
     join header h on l.id = h.id  -- lines without a header are no postings
 """
 
+HIDDEN = "select * from /* /* */ ' */ read_csv('/etc/passwd') /* ' */"  # comments nest in Polars
+
 
 def write(folder: Path) -> dict[str, list[Path]]:
     """Write the files of a journal."""
@@ -84,6 +86,13 @@ def test_several_files_of_a_pattern_are_one_table_and_typed_files_pass_exactly(t
         ("select *\nfrom read_csv('/etc/passwd')", "sql line 2: read_csv(…) would read another file; the tables are"),
         ("select * from lines, \"read_parquet\" ( 'x')", "sql line 1: read_parquet(…) would read another file"),
         ("select * from lines where id in (select id from READ_JSON('x'))", "READ_JSON(…) would read another file"),
+        ("select * from `read_csv`('/etc/passwd')", "read_csv(…) would read another file"),
+        ("select $$'$$ as a from read_csv('/etc/passwd') -- '", "read_csv(…) would read another file"),
+        ("select $a$ $$ ' $a$ as a from read_csv('/etc/passwd') -- '", "read_csv(…) would read another file"),
+        (HIDDEN, "sql would read /etc/passwd; the tables are header, lines: name its pattern"),
+        (HIDDEN.replace("*", "nope", 1), "sql would read /etc/passwd; the tables are header, lines"),
+        ("select id from lines where id in (" + HIDDEN.replace("*", "1", 1) + ")", "sql would read /etc/passwd"),  # noqa: S608 - it is refused
+        (HIDDEN.replace("passwd", "nowhere"), "sql would read another file; the tables are"),
         ("select * from '/etc/passwd'", "relation '/etc/passwd' was not found"),
         ("select *\nfrom lnes", "sql line 2: relation 'lnes' was not found"),
         ("select id,\n nope from lines", "sql line 2: unable to find column"),
@@ -113,6 +122,7 @@ def test_a_statement_that_is_refused(tmp_path: Path, text: str, says: str) -> No
     "text",
     [
         "select 'read_csv(1)' as note, id from lines -- read_csv('x')",
+        "select $$read_csv($$ as note, id from lines",
         "with x as (select id, count(*) as n from lines group by id) select * from x",
         "select id, case when amount like '-%' then 'credit' else 'debit' end as side from lines",
         "select id, sum(cast(id as bigint)) over (partition by account) as units from lines",

@@ -13,8 +13,9 @@ import pytest
 
 from server.base.interfaces import StoreDown
 from server.base.settings import Settings
+from server.run.embedded import binaries
 from server.run.embedded import keeper as keeper_module
-from server.run.embedded.binaries import StartFailure, known_binaries, private_folder
+from server.run.embedded.binaries import StartFailure, known_binaries, private_folder, socket_folder
 from server.run.embedded.keeper import Keeper
 from server.run.embedded.platform import Platform, platform
 from server.run.embedded.servers import EmbeddedPostgres
@@ -167,11 +168,12 @@ def test_a_folder_whose_name_no_socket_can_have_gets_one_elsewhere(tmp_path: Pat
     assert not folder.exists()
 
 
-def test_a_socket_that_somebody_else_put_there_is_not_believed(tmp_path: Path) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has its folder in /run")
+def test_a_link_among_the_folders_of_root_is_not_believed(tmp_path: Path) -> None:
     state = tmp_path / ("x" * 120)
     opened = Platform(Settings(state=state))
     path = Path(opened.database.uri.partition("host=")[2])
-    path.symlink_to(tmp_path)  # as another user of this machine could
+    path.symlink_to(tmp_path)  # only root can
     try:
         with pytest.raises(StoreDown, match="is not a folder; remove it, or choose another SVC_STATE_DIR"):
             opened.wait()
@@ -191,6 +193,32 @@ def test_a_database_of_another_user_is_to_be_given_back_and_not_removed(tmp_path
         f"{folder} belongs to another user (4711) and may hold data: run Tieout as that user, give it back to the "
         f"server's user (chown -R USER {folder}), or choose another SVC_STATE_DIR"
     )
+
+
+@pytest.mark.parametrize("is_link", [True, False])
+def test_what_somebody_else_put_in_place_of_a_short_folder_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_link: bool
+) -> None:
+    monkeypatch.setattr(binaries, "RUN", tmp_path / "none")  # as where /run is not ours
+    if not is_link and os.geteuid() != 0:
+        pytest.skip("only root gives a folder to another user")
+    long = tmp_path / ("x" * 120)
+    short = socket_folder(long, "socket")
+    if is_link:
+        short.symlink_to(tmp_path)
+    else:
+        short.mkdir()
+        os.chown(short, 4711, 4711)
+    folder = socket_folder(long, "socket")
+    try:
+        assert private_folder(folder).lstat().st_uid == os.geteuid()
+        assert not folder.is_symlink()
+        assert socket_folder(long, "socket") == folder, "other processes find the same folder"
+    finally:
+        short.unlink() if is_link else short.rmdir()
+    assert socket_folder(long, "socket") == folder, "it stays the same once the name is free"
+    folder.rmdir()
+    assert socket_folder(long, "socket") == short
 
 
 def test_programs_that_are_not_there_are_told_with_what_to_do(state: Path, tmp_path: Path) -> None:
