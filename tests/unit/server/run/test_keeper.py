@@ -250,8 +250,8 @@ def test_a_state_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_every_postgresql_that_is_found_can_be_embedded(tmp_path: Path) -> None:
-    for number, binaries in enumerate(known_binaries()):
-        program = EmbeddedPostgres(lambda found=binaries: found, tmp_path / str(number))
+    for number, programs in enumerate(known_binaries()):
+        program = EmbeddedPostgres(lambda found=programs: found, tmp_path / str(number))
         with closing(Keeper(program)) as keeper:
             keeper.start()
             keeper.wait(30)
