@@ -94,8 +94,10 @@ What the service understands and says beyond its specification. All of it is opt
   A filter on time takes it too, at the grain of its dimension, and so does `list_load_history`, for the domains that
   the feeds it lists fill.
 - **Notes on blanks.** Each null of a report is covered by exactly one note of `unavailable`, `not_computable`,
-  `no_window`, `outside_books`, `open_period`, `incomplete_close`, `no_divisor` and `no_rows`. docs/figures.md has them.
-  An answer has one note of each code.
+  `no_window`, `outside_books`, `not_loaded`, `open_period`, `incomplete_close`, `no_divisor` and `no_rows`.
+  docs/figures.md has them. An answer has one note of each code.
+- **Operands that are not known.** A formula is blank if an operand is not loaded there, and the note names it in
+  `operands`. In an open period the operand counts as 0: `open_period` with `operands` stands on figures that are there.
 - **Search.** `search_hierarchy` passes over `offset` hits of each section; `next_offset` is that of the next page. A
   query without `dimension` also finds metrics and statements. Close spellings are tried only if no member, node, metric
   or statement has the query as written.

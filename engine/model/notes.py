@@ -25,6 +25,7 @@ BLANKS = (
     "not_computable",
     "no_window",
     "outside_books",
+    "not_loaded",
     "open_period",
     "incomplete_close",
     "no_divisor",
@@ -46,6 +47,7 @@ class Wording(Struct, frozen=True):
     severity: Severity
     sentence: str
     fields: tuple[str, ...] = ()  # the names that a program reads; the others stand in the message alone
+    of_operands: str = ""  # the message where the note names operands of a formula
 
 
 NOTES: dict[str, Wording] = {
@@ -114,10 +116,25 @@ NOTES: dict[str, Wording] = {
     "outside_books": Wording(
         Severity.CAUTION,
         "{where} is blank: it lies outside the loaded periods of {scenario} in {domain}, {first} to {last}.",
+        of_operands="{where} is blank: {operands} lies outside the loaded periods of {scenario} in {domain}, {first} "
+        "to {last}.",
+    ),
+    "not_loaded": Wording(
+        Severity.CAUTION,
+        "{where} is blank: {scenario} has no rows of {domain} in any period.",
+        of_operands="{where} is blank: {operands} is unknown, for {scenario} has no rows of {domain} in any period.",
     ),
     "open_period": Wording(
         Severity.CAUTION,
         "{where} is blank: unknown, not zero, for {scenario} is open or not loaded to its end there ({domain}).",
+        of_operands="{where} counts {operands} as 0, which may change: {scenario} is open and has no rows of it yet "
+        "({domain}).",
+    ),
+    "operand_partial": Wording(
+        Severity.CAUTION,
+        "{lines} in {scenario} counts {operands} for {part}: {domain} is loaded from {first} to {last} alone. Not "
+        "loaded: {lacks}.",
+        ("lines", "operands"),
     ),
     "incomplete_close": Wording(
         Severity.CAUTION, "{where} is blank: there are rows in the range but none at the close of {anchor}."
@@ -223,6 +240,10 @@ class Note(Struct, frozen=True):
         """Make a note of a kind in NOTES with the names for its message."""
         return cls(code, tuple(about.items()))
 
+    def with_names(self, **about: Name) -> "Note":
+        """Return the note with more names."""
+        return Note(self.code, (*self.about, *about.items()))
+
     @property
     def message(self) -> str:
         """The message with its names filled in."""
@@ -231,7 +252,9 @@ class Note(Struct, frozen=True):
     def sentence(self, most: int) -> str:
         """Return the message with at most `most` names of each list."""
         names = {key: quoted(value, most) if isinstance(value, tuple) else value for key, value in self.about}
-        return NOTES[self.code].sentence.format(**names, where=blanks_named(names))
+        wording = NOTES[self.code]
+        sentence = wording.of_operands if wording.of_operands and "operands" in names else wording.sentence
+        return sentence.format(**names, where=blanks_named(names))
 
     def as_data(self) -> Json:
         """Return the keys code, severity and message, then the names that a program reads."""

@@ -43,10 +43,10 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
 
     figures: Figures
 
-    @cached_property
+    @property
     def days(self) -> DayCauses:
         """The causes that lie in the days of its plan."""
-        return DayCauses(self.figures.plan)
+        return self.figures.day_causes
 
     def of(
         self, expression: Expression, reference: Reference, column_reads: Sequence[ColumnRead], places: Places
@@ -113,7 +113,7 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
     @cached_method
     def _cause_key_of(self, expression: Expression) -> CauseKey:
         bases = self.days.bases_of(expression)
-        return bases if expression.adds_up and not any(map(is_balance, bases)) else expression
+        return bases if len(bases) == 1 and expression.adds_up and not is_balance(bases[0]) else expression
 
     def of_place(self, expression: Expression, column_read: ColumnRead, at: int, cause_key: CauseKey) -> Note:
         """Return the cause of a blank of one side in one place."""

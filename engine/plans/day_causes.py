@@ -9,9 +9,8 @@ from itertools import chain
 
 from msgspec import Struct
 
-from engine.model.aggregation import TimeAggregation
+from engine.model.aggregation import LookBack, TimeAggregation, TimeRule
 from engine.model.caching import cached_method, kept
-from engine.model.calendar.periods import Span
 from engine.model.catalogue import Base
 from engine.model.notes import Note
 from engine.model.stopping import watched
@@ -21,6 +20,7 @@ from engine.plans.windows import ColumnRead, DateWindow
 
 NO_WINDOW = Note.of("no_window")
 NO_ROWS = Note.of("no_rows")
+OF_OPERANDS = ("outside_books", "not_loaded")  # causes that one operand may have without the others
 
 
 class DayCauses(Struct, frozen=True, eq=False, dict=True):
@@ -33,8 +33,14 @@ class DayCauses(Struct, frozen=True, eq=False, dict=True):
         window = column_read.windows[time]
         if not window.spans:
             return NO_WINDOW if column_read.side.shifts or self.plan.is_undated else None
-        each = [self._causes_of_days(base, column_read, window) for base in self.bases_of(expression)]
-        return next(filter(None, chain.from_iterable(zip(*each, strict=True))), None)
+        bases = self.bases_of(expression)
+        each = [self._causes_of_days(base, column_read, window) for base in bases]
+        cause: Note | None = next(filter(None, chain.from_iterable(zip(*each, strict=True))), None)
+        if cause is None or len(bases) == 1 or cause.code not in OF_OPERANDS:
+            return cause
+        lacking = {base for base, causes in zip(bases, each, strict=True) if cause in causes}
+        operands = [operand.name for operand in expression.operands if self._firsts.get(operand.base) in lacking]
+        return cause if len(operands) == len(expression.operands) else cause.with_names(operands=tuple(operands))
 
     def _causes_of_days(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Sequence[Note | None]:
         """Return what each of CAUSES says of the days of a base; kept beside the presences for later reports."""
@@ -57,18 +63,49 @@ class DayCauses(Struct, frozen=True, eq=False, dict=True):
         bases = watched(self.plan.bases)
         return {base: firsts.setdefault((base.domain, base.over_time, base.stock_group), base) for base in bases}
 
+    def unknown_times(self, base: Base, column_read: ColumnRead) -> frozenset[int]:
+        """Return the windows of a column read, by position, in which no one knows a figure of a base.
+
+        It makes the sums that use it blank, but in an open period.
+        """
+        domain_read, windows = column_read.domain_read(base.domain), column_read.windows
+        key = (domain_read, base.over_time, base.stock_group, windows)
+
+        def make() -> frozenset[int]:
+            unknown = (at for at, window in enumerate(watched(windows)) if self._is_unknown(base, column_read, window))
+            return frozenset(unknown)
+
+        return kept(self.plan.presences.seen.unknown, key, make)
+
+    def _is_unknown(self, base: Base, column_read: ColumnRead, window: DateWindow) -> bool:
+        """Tell whether a scenario holds nothing of a domain in the days of a base, nor are they open.
+
+        Nothing lies before the first movement of the books.
+        """
+        domain_read, days = column_read.domain_read(base.domain), self.plan.window_resolver.rule_days(base, window)
+        if not days.spans or self.plan.presences.open_span(domain_read, days):
+            return False
+        if self.not_loaded(base, column_read, window):
+            return True
+        is_movement = base.over_time.rule is TimeRule.TO_DATE and base.over_time.since is LookBack.ALWAYS
+        return not is_movement and self.outside(base, column_read, window) is not None
+
+    def not_loaded(self, base: Base, column_read: ColumnRead, _window: DateWindow) -> Note | None:
+        """Return the note on a scenario that holds nothing of a domain, None if it holds any row."""
+        presence = self.plan.presences.of(column_read.domain_read(base.domain))
+        if presence.dates or presence.undated:
+            return None
+        return Note.of("not_loaded", scenario=scenario_named(column_read), domain=base.domain)
+
     def outside(self, base: Base, column_read: ColumnRead, window: DateWindow) -> Note | None:
         """Return the note on days before the first or after the last loaded period; None if a day lies between."""
         plan, domain_read = self.plan, column_read.domain_read(base.domain)
-        dates = plan.presences.of(domain_read).dates
         days = plan.window_resolver.reach(domain_read, base, window).spans
-        if not dates or not days or window.is_undated:
+        books = plan.presences.loaded(domain_read)
+        if books is None or not days or window.is_undated or any(span.overlap(books) for span in days):
             return None
+        dates = plan.presences.of(domain_read).dates
         calendar, grain = plan.reader.catalogue.calendar, plan.reader.catalogue.domains[base.domain].grain
-        first, last = (calendar.at(day, grain) for day in (dates[0], dates[-1]))
-        books = Span(first.first if first else dates[0], last.last if last else dates[-1])
-        if any(span.overlap(books) for span in days):
-            return None
         return Note.of(
             "outside_books",
             scenario=scenario_named(column_read),
@@ -87,7 +124,11 @@ class DayCauses(Struct, frozen=True, eq=False, dict=True):
 
 
 BaseCause = Callable[[DayCauses, Base, ColumnRead, DateWindow], Note | None]
-CAUSES: tuple[BaseCause, ...] = (DayCauses.outside, DayCauses.opened)  # that lie in the days of a base
+CAUSES: tuple[BaseCause, ...] = (
+    DayCauses.outside,
+    DayCauses.not_loaded,
+    DayCauses.opened,
+)  # that lie in the days of a base
 
 
 def scenario_named(column_read: ColumnRead) -> str:

@@ -19,6 +19,7 @@ from engine.model.scenarios import Reference, Side
 from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import Amounts, BatchAmounts, FigureCells, MembersAlike, figure_cells
 from engine.plans.availability import Availability
+from engine.plans.day_causes import DayCauses
 from engine.plans.measure import Batch, batch_of
 from engine.plans.places import Coordinates, in_order, places
 from engine.plans.plan_reads import DomainShapes, PlanReads
@@ -284,6 +285,11 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
     def _computed(self, expression: FormulaExpression, column_read: ColumnRead) -> Sequence[Figure]:
         parts = {name: self.of(part, column_read) for name, part in expression.parts.items()}
         figures = expression.in_columns.evaluate(parts, self.plan.stop)
+        if unknown := self._unknown_times(expression, column_read):
+            figures = [
+                Nothing.MISSING if place.time in unknown and figure is not Nothing.UNAVAILABLE else figure
+                for figure, place in zip(figures, self.places, strict=True)
+            ]
         why_not = self.plan.availability.why_not_by_member
         if why_not(expression):
             blank = {by for by in {place.broken_down for place in self.places} if why_not(expression, by)}
@@ -292,6 +298,16 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
                 for figure, place in zip(figures, self.places, strict=True)
             ]
         return figures
+
+    def _unknown_times(self, expression: FormulaExpression, column_read: ColumnRead) -> frozenset[int]:
+        """Return the columns of time in which an operand is unknown, by position."""
+        each = [self.day_causes.unknown_times(base, column_read) for base in expression.day_bases]
+        return each[0] if len(each) == 1 else frozenset().union(*each)
+
+    @cached_property
+    def day_causes(self) -> DayCauses:
+        """What lies in the days of its plan."""
+        return DayCauses(self.plan)
 
     @cached_method
     def _measured(self, column_read: ColumnRead) -> KeyedFigures[Base]:

@@ -1,6 +1,6 @@
 """Presence: which days hold rows, where balances close, and which days each figure reads."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import reduce
 from itertools import product
@@ -94,6 +94,7 @@ class SeenDays:
         self.anchors: dict[tuple[DomainRead, str, tuple[Span, ...]], tuple[Anchor | None]] = {}
         self.coverages: dict[tuple[DomainRead, tuple[Span, ...], Grain], Coverage] = {}
         self.months: dict[DomainRead, IntervalSplits] = {}
+        self.unknown: dict[Hashable, frozenset[int]] = {}
         self.causes: dict[tuple[DomainRead, str, Base, DateWindow, Grain], Sequence[Note | None]] = {}
 
 
@@ -206,6 +207,15 @@ class Presences(Struct, frozen=True):
         calendar = self.reader.catalogue.calendar
         period = calendar.at(last, calendar.at_most_month(grain))
         return through is not None and (period.first if period else last) > through
+
+    def loaded(self, domain_read: DomainRead) -> Span | None:
+        """Return the days from the first to the last loaded period, at the grain of the domain; None without rows."""
+        dates = self.of(domain_read).dates
+        if not dates:
+            return None
+        calendar, grain = self.reader.catalogue.calendar, self.reader.catalogue.domains[domain_read.domain].grain
+        first, last = (calendar.at(day, grain) for day in (dates[0], dates[-1]))
+        return Span(first.first if first else dates[0], last.last if last else dates[-1])
 
     def loaded_to(self, domain_read: DomainRead) -> date | None:
         """Return the last day of the last period that holds rows, at the domain's grain; None if there are no rows."""

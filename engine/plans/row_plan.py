@@ -20,12 +20,13 @@ from engine.model.scenarios import ALL_DAYS, Side, TermSpan
 from engine.model.scope import NOTHING, AmountRange, Cell, CodeSet, Conjunction
 from engine.plans.availability import BALANCE_WITHOUT_DATE, why_not_weighed
 from engine.plans.base_groups import base_groups
+from engine.plans.day_causes import DayCauses
 from engine.plans.measure import Batch, batch_of, batch_shapes
 from engine.plans.presence import Presences, WindowResolver, ask_presence
 from engine.plans.rows import Expression, FormulaExpression, MeasureExpression, metric_expression, statement_rows
 from engine.plans.term_reads import LastKnownSplits, last_known_across, last_known_read, last_known_splits
 from engine.plans.weights import BaseWeights, base_weights, factors_of
-from engine.plans.windows import ColumnRead, DateWindow, DomainRead, shifted_window, split_intervals
+from engine.plans.windows import EMPTY_WINDOW, ColumnRead, DateWindow, DomainRead, shifted_window, split_intervals
 from engine.queries.rows import LineReference, RowQuery
 
 # Linear figures: figures to which each row contributes an amount.
@@ -206,7 +207,18 @@ class RowPlan(Struct, frozen=True, eq=False, dict=True):
             for term in terms
         )
 
+    @cached_property
+    def is_unknown(self) -> bool:
+        """Whether the figure is a formula that is blank because an operand is unknown: then no row makes it."""
+        if not isinstance(self.expression, FormulaExpression):
+            return False
+        asked = ColumnRead(self.side, self.query.compared, (self.window,), self.reader)
+        days = DayCauses(self)
+        return any(days.unknown_times(base, asked) for base in self.expression.day_bases)
+
     def _window_of(self, base: Base) -> DateWindow:
+        if self.is_unknown:
+            return EMPTY_WINDOW
         if self.before_close and base.over_time.closes and not base.over_time.opening:
             return self.window
         return self.window_resolver.window(self.domain_read, base, self.window)

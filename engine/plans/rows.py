@@ -1,6 +1,6 @@
 """Rows: the lines of a statement or the metrics of a call, each with its expression."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
 
 from msgspec import Struct
@@ -45,6 +45,11 @@ class MeasureExpression(Struct, frozen=True, eq=False):
         return (self.base,)
 
     @property
+    def operands(self) -> tuple["MeasureExpression", ...]:
+        """Itself."""
+        return (self,)
+
+    @property
     def adds_up(self) -> bool:
         """Whether it does nothing but add figures up."""
         return True
@@ -73,6 +78,20 @@ class FormulaExpression(Struct, frozen=True, eq=False, dict=True):
     def bases(self) -> tuple[Base, ...]:
         """The distinct bases below the formula."""
         return tuple(dict.fromkeys(base for part in self.parts.values() for base in part.bases))
+
+    @cached_property
+    def operands(self) -> tuple[MeasureExpression, ...]:
+        """The figures below the formula that are read from the facts, one for each base."""
+        each = (operand for part in self.parts.values() for operand in part.operands)
+        return tuple({operand.base: operand for operand in each}.values())
+
+    @cached_property
+    def day_bases(self) -> tuple[Base, ...]:
+        """A base for each domain, time rule and stock group below the formula: these decide on its days."""
+        firsts: dict[Hashable, Base] = {}
+        for base in self.bases:
+            firsts.setdefault((base.domain, base.over_time, base.stock_group), base)
+        return tuple(firsts.values())
 
     @cached_property
     def adds_up(self) -> bool:

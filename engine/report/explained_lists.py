@@ -90,8 +90,13 @@ class SidePairs(Struct, frozen=True, eq=False, dict=True):
         return list(zip(first, second, strict=True))
 
     def weighed(self, expression: Expression) -> list[Pair]:
-        """Return what each member of a sum counts for in the total, on both sides; 0 without rows."""
-        if isinstance(expression, FormulaExpression) and len({self._weights(base) for base in expression.bases}) > 1:
+        """Return what each member of a sum counts for in the total, on both sides; 0 without rows.
+
+        A formula is added up from its operands where they weigh differently, and in periods, for the total counts an
+        operand that has a figure for a part of them.
+        """
+        each = {self._weights(base) for base in expression.bases}
+        if isinstance(expression, FormulaExpression) and (self.plan.query.time or len(each) > 1):
             parts = {name: self.weighed(part) for name, part in expression.parts.items()}
             return [
                 (self._value(expression, parts, at, 0), self._value(expression, parts, at, 1))
@@ -197,10 +202,11 @@ def by_members(by: str, figure: ExplainedFigure, figures: Figures) -> ExplainedL
         rows = ratio_candidates(figure, figure.form, pairs).rows(figure.asked, larger)
         return list_made(by, RATE, (a, b), with_drill_of_others(rows, pairs, (a, b)))
     weighed = pairs.weighed(figure.expression)
+    own = weighed if pairs.plan.query.time else list(map(counted, watched(pairs.own(figure.expression))))
     members = Candidates(
         pairs.ids,
         [MemberEffect(difference(pair)) for pair in watched(weighed)],
-        pairs.row_maker(list(map(counted, watched(pairs.own(figure.expression))))),
+        pairs.row_maker(own),
         lambda others: added([weighed[at] for at in watched(others)]),
     )
     whole = added(weighed)

@@ -15,6 +15,7 @@ from engine.plans.currency_notes import CurrencyRead, currency_notes, currency_r
 from engine.plans.figures import FigurePlan, Figures, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import Freshness, freshness
 from engine.plans.notes import notes
+from engine.plans.operand_notes import operand_notes
 from engine.plans.outside_notes import outside_notes
 from engine.plans.partial_notes import partial_notes
 from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
@@ -74,6 +75,7 @@ class CollectedPlan(Struct, frozen=True):
         yield from notes(plan)
         yield from outside_notes(plan, covers)
         yield from partial_notes(plan, self.figures)
+        yield from operand_notes(self.figures)
         yield from sum_notes(plan)
 
     def currency_notes(self) -> Iterator[Note]:

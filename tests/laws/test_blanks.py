@@ -16,12 +16,13 @@ from engine.model.notes import Note
 from engine.report.data import OTHERS, MemberTuple
 from engine.report.report import Report
 from tests.laws.oracle.asking import Place, ask, behind, figures_of, place_of, places_of
-from tests.laws.oracle.blanks import CAUSES, books_of, cause_of
+from tests.laws.oracle.blanks import CAUSES, cause_of
 from tests.laws.oracle.books import GL, OracleBooks, OracleFormula
 from tests.laws.oracle.expressions import text
 from tests.laws.oracle.figures import MISSING, UNAVAILABLE, OracleLine, bases_of, figure
 from tests.laws.oracle.formulas import MADE, MONEY, NUMBER, PRICE, RATIO, kinds_of, part
 from tests.laws.oracle.members import shown
+from tests.laws.oracle.reading import books_of
 from tests.laws.oracle.references import OracleCell, OracleSide, Reference, window_of
 from tests.laws.oracle.requests import OF_METRICS, OracleRequest, cells, line_of, requests
 from tests.laws.oracle.strategies import random_books
@@ -101,7 +102,8 @@ def ranked(door: Door, books: OracleBooks, request: OracleRequest, order: str, t
 def hold(books: OracleBooks, request: OracleRequest, report: Report, by_place: Mapping[Place, OracleCell]) -> None:
     """Hold the notes of a report against the causes that the oracle finds of its nulls."""
     columns = {column.text: column for column in request.columns}
-    listed = [note for note in report.notes if note.code in CAUSES]
+    of_figures = [note for note in report.notes if note.code == "open_period" and "operands" in dict(note.about)]
+    listed = [note for note in report.notes if note.code in CAUSES and note not in of_figures]
     places = dict(zip(places_of(report), report.places, strict=True))
     used: set[Note] = set()
     for told in (told for told in figures_of(report) if told.digits is None):

@@ -202,7 +202,8 @@ def test_the_feed_of_members_does_not_tell_what_hidden_rows_post_to(tmp_path: Pa
 def test_a_domain_in_which_a_scenario_is_hidden_is_one_in_which_it_has_no_rows(tmp_path: Path, grant: str) -> None:
     books = fed(tmp_path, f"{{actual: {{}}, budget: {grant}}}")
     shown = books.ask("run_statement", statement="pnl", scenarios=[{"scenario": "budget"}], **JAN)
-    assert [note["message"] for note in shown["notes"]] == ["Blanks that no other note explains have no rows."]
+    (said,) = shown["notes"]
+    assert said["message"] == "'revenue' is blank: budget has no rows of gl in any period."
     known = shown["freshness"]["gl"]["budget"]
     assert known == {"through": None, "loaded_at": None, "load_id": None, "open": None}
 

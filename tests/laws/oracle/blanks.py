@@ -8,8 +8,8 @@ to date or a last known value looks back on.
 from collections.abc import Iterator
 from fractions import Fraction
 
-from tests.laws.oracle.books import GL, OracleBase, OracleBooks, OracleFormula
-from tests.laws.oracle.calendar import DATE, MONTH, Days, Range, closing_grain, period_of
+from tests.laws.oracle.books import OracleBase, OracleBooks, OracleFormula
+from tests.laws.oracle.calendar import Range, closing_grain, period_of
 from tests.laws.oracle.expressions import Binary, Blank, Expression, Negative, names, value
 from tests.laws.oracle.figures import (
     MISSING,
@@ -25,7 +25,7 @@ from tests.laws.oracle.figures import (
     restrictions,
     weight_in,
 )
-from tests.laws.oracle.reading import Scope, closed_day, held, inside, looked_at, read, since, source_of
+from tests.laws.oracle.reading import Scope, books_of, closed_day, held, holds_any, inside, looked_at, read, source_of
 from tests.laws.oracle.references import OracleCell, OracleSide, Reference, window_of
 
 CAUSES = (
@@ -33,12 +33,12 @@ CAUSES = (
     "not_computable",
     "no_window",
     "outside_books",
+    "not_loaded",
     "open_period",
     "incomplete_close",
     "no_divisor",
     "no_rows",
 )
-HELD_BY = {GL: DATE}  # the grain of a domain; of the others: MONTH
 
 
 def cause_of(books: OracleBooks, line: OracleLine, reference: Reference, cell: OracleCell) -> str:
@@ -78,33 +78,14 @@ def causes_of_side(
     for base in bases_of(books, line.metric):
         if books_of(books, base, side, window, scope):
             yield "outside_books"
+        if not holds_any(books, base.domain, side, scope):
+            yield "not_loaded"
         if is_open(books, base, side, window, cell.asked.grain, scope):
             yield "open_period"
         if is_late(books, line, base, side, cell, window, scope):
             yield "incomplete_close"
     if isinstance(line.metric, OracleFormula) and divides_by_zero(books, line.metric, side, cell, scope):
         yield "no_divisor"
-
-
-def books_of(
-    books: OracleBooks, base: OracleBase, side: OracleSide, window: Range, scope: Scope
-) -> tuple[str, str] | None:
-    """Return the first and the last loaded period if the days that a metric looks at lie outside them."""
-    days = [known.day for known in held(books, base.domain, side, scope)]
-    looked = reach(books, base, window)
-    if not days:
-        return None
-    grain = HELD_BY.get(base.domain, MONTH)
-    first, last = (period_of(day, grain, books.fiscal) for day in (min(days), max(days)))
-    if looked.first <= last.days.last and looked.last >= first.days.first:
-        return None
-    return first.code(books.fiscal), last.code(books.fiscal)
-
-
-def reach(books: OracleBooks, base: OracleBase, window: Range) -> Days:
-    """Return the days on which a metric looks for rows."""
-    days = looked_at(base, window)
-    return since(books, base, days) if base.over_time.rule in ("to_date", "last_known") else days
 
 
 def is_open(books: OracleBooks, base: OracleBase, side: OracleSide, window: Range, grain: str, scope: Scope) -> bool:

@@ -15,7 +15,7 @@ from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, TREES, OracleBase, Orac
 from tests.laws.oracle.calendar import DATE, FINE
 from tests.laws.oracle.expressions import divides, evaluate, is_additive, names
 from tests.laws.oracle.members import TOP, Weights, joined, placed, top_weights, weights, weights_without
-from tests.laws.oracle.reading import DatedRow, Scope, is_known, read, selects
+from tests.laws.oracle.reading import DatedRow, Scope, is_known, is_unknown, read, selects
 from tests.laws.oracle.references import OracleCell, OracleSide, OracleVariance, Reference, window_of
 
 
@@ -159,6 +159,9 @@ def computed(
         found = plain(books, OracleLine(metric_of(books, key)), side, cell, scope)
         return None if isinstance(found, BlankReason) else found
 
+    window = window_of(books, side, cell)
+    if window and any(is_unknown(books, base, side, window, scope) for base in bases_of(books, metric)):
+        return None
     return evaluate(metric.expression, operand, lambda key: line_is_additive(books, metric_of(books, key)))
 
 

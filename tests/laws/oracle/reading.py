@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
 
-from tests.laws.oracle.books import AXIS, LEAF_OF, LEAVES, Cuts, OracleBase, OracleBooks, OracleRow
+from tests.laws.oracle.books import AXIS, GL, LEAF_OF, LEAVES, Cuts, OracleBase, OracleBooks, OracleRow
 from tests.laws.oracle.calendar import DATE, MONTH, YEAR, Days, OraclePeriod, Range, closing_grain, period_of
 from tests.laws.oracle.members import joined
 from tests.laws.oracle.references import OracleSide, Part
 
 Scope = frozenset[str]  # scenarios compared with, whose limits hold as well
+HELD_BY = {GL: DATE}  # the grain of a domain; of the others: MONTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +146,48 @@ def is_known(books: OracleBooks, base: OracleBase, side: OracleSide, window: Ran
     closed = closed_day(books, source_of(books, side, base.domain, last).scenario, base.domain)
     loaded = max(known.day for known in held(books, base.domain, side, scope))
     return (closed is None or last <= closed) and period_of(last, closing_grain(grain), books.fiscal).first <= loaded
+
+
+def books_of(
+    books: OracleBooks, base: OracleBase, side: OracleSide, window: Range, scope: Scope
+) -> tuple[str, str] | None:
+    """Return the first and the last loaded period if the days that a metric looks at lie outside them."""
+    days = [known.day for known in held(books, base.domain, side, scope)]
+    looked = reach(books, base, window)
+    if not days:
+        return None
+    grain = HELD_BY.get(base.domain, MONTH)
+    first, last = (period_of(day, grain, books.fiscal) for day in (min(days), max(days)))
+    if looked.first <= last.days.last and looked.last >= first.days.first:
+        return None
+    return first.code(books.fiscal), last.code(books.fiscal)
+
+
+def reach(books: OracleBooks, base: OracleBase, window: Range) -> Days:
+    """Return the days on which a metric looks for rows."""
+    days = looked_at(base, window)
+    return since(books, base, days) if base.over_time.rule in ("to_date", "last_known") else days
+
+
+def holds_any(books: OracleBooks, domain: str, side: OracleSide, scope: Scope) -> bool:
+    """Tell whether a side has any visible row of a domain, perhaps without a date."""
+    undated = (row for row in books.rows if row.domain == domain and row.day is None)
+    scenarios = {part.scenario for part in side.parts}
+    return bool(held(books, domain, side, scope)) or any(
+        row.scenario in scenarios and books.visible(row, scope | {row.scenario}) for row in undated
+    )
+
+
+def is_unknown(books: OracleBooks, base: OracleBase, side: OracleSide, window: Range, scope: Scope) -> bool:
+    """Tell whether a scenario holds nothing on the days of a metric, though they are closed.
+
+    Nothing lies before the first movement.
+    """
+    last = looked_at(base, window).last
+    closed = closed_day(books, source_of(books, side, base.domain, last).scenario, base.domain)
+    if closed is not None and last > closed:
+        return False
+    if not holds_any(books, base.domain, side, scope):
+        return True
+    is_movement = base.over_time.rule == "to_date" and base.over_time.since == "books"
+    return not is_movement and books_of(books, base, side, window, scope) is not None

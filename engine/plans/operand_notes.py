@@ -1,0 +1,151 @@
+"""Notes on operands of formulas that are there in part: open ones without a row, and those with fewer periods."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+from engine.model.calendar.periods import Grain, Period
+from engine.model.errors import quoted
+from engine.model.evaluation import FigureColumn
+from engine.model.exact import Exact
+from engine.model.formulas import Figure
+from engine.model.notes import NAMED, Note
+from engine.model.stopping import watched
+from engine.plans.figures import FigurePlan, Figures
+from engine.plans.rows import FormulaExpression, MeasureExpression, Row
+from engine.plans.windows import ColumnRead, DomainRead
+
+Formulas = Mapping[Row, FormulaExpression]
+
+
+def operand_notes(figures: Figures) -> Iterator[Note]:
+    """Yield the notes on operands that a formula counts though some of their days are not known."""
+    plan = figures.plan
+    formulas = {row: row.expression for row in plan.rows if isinstance(row.expression, FormulaExpression)}
+    for column_read in plan.distinct_reads if formulas else ():
+        yield from open_notes(figures, formulas, column_read)
+        yield from part_notes(figures, formulas, column_read)
+
+
+def open_notes(figures: Figures, formulas: Formulas, column_read: ColumnRead) -> Iterator[Note]:
+    """Yield the notes on operands that count as 0 in a period because it is open and they have no row."""
+    plan = figures.plan
+    for alike in by_days(formulas):
+        base, domain_read = alike[0].base, column_read.domain_read(alike[0].base.domain)
+        lines: dict[str, None] = {}
+        operands: dict[str, None] = {}
+        for time, window in enumerate(watched(column_read.windows)):
+            days = plan.window_resolver.rule_days(base, window)
+            if not days.spans or not plan.presences.open_span(domain_read, days):
+                continue
+            places = places_of(figures, time)
+            missing = {operand.base for operand in alike if not is_there(figures.of(operand, column_read), places)}
+            for row, expression in formulas.items() if missing else ():
+                names = [operand.name for operand in expression.operands if operand.base in missing]
+                if names and is_there(figures.of(expression, column_read), places):
+                    lines[row.key] = None
+                    operands.update(dict.fromkeys(names))
+        if lines:
+            yield Note.of(
+                "open_period",
+                lines=tuple(lines),
+                scenarios=(column_read.side.key,),
+                scenario=column_read.side.key,
+                domain=base.domain,
+                operands=tuple(operands),
+            )
+
+
+def by_days(formulas: Formulas) -> Sequence[Sequence[MeasureExpression]]:
+    """Return the operands of some formulas, those together that have the same domain, time rule and stock group."""
+    alike: dict[Hashable, dict[object, MeasureExpression]] = defaultdict(dict)
+    for expression in formulas.values():
+        for operand in expression.operands:
+            base = operand.base
+            alike[base.domain, base.over_time, base.stock_group].setdefault(base, operand)
+    return [list(operands.values()) for operands in alike.values()]
+
+
+def places_of(figures: Figures, time: int) -> Sequence[int]:
+    """Return the positions of the places in a column of time."""
+    return [at for at, place in enumerate(watched(figures.places)) if place.time == time]
+
+
+def is_there(column: Sequence[Figure], places: Sequence[int]) -> bool:
+    """Tell whether any of some places has a figure."""
+    if isinstance(column, FigureColumn):
+        return column.is_whole or any(column.numerators[at] is not None for at in watched(places))
+    return any(isinstance(column[at], Exact) for at in watched(places))
+
+
+def part_notes(figures: Figures, formulas: Formulas, column_read: ColumnRead) -> Iterator[Note]:
+    """Yield the notes on flows that are loaded for fewer periods of the total than others of the same formula."""
+    plan = figures.plan
+    domains = {
+        base.domain for expression in formulas.values() for base in expression.day_bases if base.over_time.is_flow
+    }
+    lacking = {domain: lacked_periods(plan, column_read, domain) for domain in domains} if len(domains) > 1 else {}
+    for domain, lacks in lacking.items():
+        lines: dict[str, None] = {}
+        operands: dict[str, None] = {}
+        for row, expression in formulas.items() if lacks else ():
+            flows = [operand for operand in expression.operands if operand.base.over_time.is_flow]
+            names = [operand.name for operand in flows if operand.base.domain == domain]
+            others = {operand.base.domain for operand in flows if operand.base.domain != domain}
+            has_more = any(set(lacks) - set(lacking[other]) for other in others)
+            if names and has_more and isinstance(figures.of(expression, column_read)[-1], Exact):
+                lines[row.key] = None
+                operands.update(dict.fromkeys(names))
+        if lines:
+            yield part_note(plan, column_read, domain, lacks, tuple(lines), tuple(operands))
+
+
+def part_note(
+    plan: FigurePlan,
+    column_read: ColumnRead,
+    domain: str,
+    lacks: Sequence[Period],
+    lines: tuple[str, ...],
+    operands: tuple[str, ...],
+) -> Note:
+    """Return the note on a domain that is loaded for a part of the periods of a total."""
+    dates = plan.presences.of(column_read.domain_read(domain)).dates
+    calendar, grain = plan.reader.catalogue.calendar, plan.reader.catalogue.domains[domain].grain
+    count = len(periods_of(plan, column_read))
+    return Note.of(
+        "operand_partial",
+        lines=lines,
+        scenario=column_read.side.key,
+        operands=operands,
+        part=f"{count - len(lacks)} of {count} {calendar.grains[grain_of(plan)].noun}s",
+        domain=domain,
+        first=calendar.code_at(dates[0], grain),
+        last=calendar.code_at(dates[-1], grain),
+        lacks=quoted([period.code for period in lacks], NAMED),
+    )
+
+
+def lacked_periods(plan: FigurePlan, column_read: ColumnRead, domain: str) -> Sequence[Period]:
+    """Return the periods of a total before the first and after the last loaded period of a domain; none if all are."""
+    domain_read: DomainRead = column_read.domain_read(domain)
+    books = plan.presences.loaded(domain_read)
+    window = column_read.windows[-1]
+    if books is None or not window.spans or window.is_undated:
+        return ()
+    if books.first <= window.spans[0].first and window.spans[-1].last <= books.last:
+        return ()
+    periods = periods_of(plan, column_read)
+    lacks = [period for period in periods if period.span.overlap(books) is None]
+    return lacks if len(lacks) < len(periods) else ()
+
+
+def periods_of(plan: FigurePlan, column_read: ColumnRead) -> Sequence[Period]:
+    """Return the periods that the total of a column reads, between a week and a month long."""
+    calendar, grain = plan.reader.catalogue.calendar, grain_of(plan)
+    runs = (calendar.touching(span, grain) for span in column_read.windows[-1].spans)
+    return list(dict.fromkeys(period for run in runs if run for period in calendar.periods(run)))
+
+
+def grain_of(plan: FigurePlan) -> Grain:
+    """Return the grain in which the periods of a total are counted."""
+    asked = plan.query.asked.grain
+    return Grain.WEEK if asked is Grain.DATE else plan.reader.catalogue.calendar.at_most_month(asked)
