@@ -8,8 +8,8 @@ from engine.books.reader import Reader
 from engine.model.catalogue import Base, Domain, RollupLine
 from engine.model.errors import Refusal, closest, quoted
 from engine.model.exact import ONE, Exact
-from engine.model.members.member_sets import MemberSet, joined_leaves
-from engine.model.members.trees import HierarchyFault
+from engine.model.members.member_sets import MemberSet
+from engine.model.members.trees import HierarchyFault, RaggedNodes
 from engine.model.profiles import Profile
 from engine.model.scenarios import Scenario
 from engine.model.scope import Cut
@@ -33,7 +33,9 @@ def data_faults(books: Books, feeds: Collection[str]) -> Iterator[str]:
         if dimension.grain:
             continue
         try:
-            books.members(dimension.key)
+            members = books.members(dimension.key)
+            if isinstance(members, RaggedNodes):
+                members.refuse_splits()
         except (Refusal, HierarchyFault) as fault:
             broken.add(dimension.key)
             yield f"{dimension.location}: {dimension.key}: {fault}"
@@ -143,7 +145,7 @@ def cut_faults(books: Books, owner: str, cut: Cut) -> Iterator[str]:
         yield f"{cut.location}: {owner}: {no_member(members, member)}"
     if not lost:
         try:
-            joined_leaves(members, cut.ids)
+            members.joined(cut.ids)
         except Refusal as refusal:
             yield f"{cut.location}: {owner}: {refusal}"
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from engine.books.reader import Reader
 from engine.model.catalogue import Base, Domain
 from engine.model.exact import ONE, ZERO, Exact
-from engine.model.members.member_sets import Leaves, MemberSet, joined_leaves
+from engine.model.members.member_sets import Leaves, MemberSet
 from engine.model.members.trees import RaggedNodes
 from engine.model.scenarios import Variant
 from engine.model.scope import ALL, OWN
@@ -170,7 +170,7 @@ def base_weights(
     last_cuts = {cut.dimension: cut for cut in base.where}
     for cut in base.where:
         members = reader.members(cut.dimension)
-        leaves = joined_leaves(members, filter(members.has, cut.ids))
+        leaves = members.joined(filter(members.has, cut.ids))
         multiply(weights, members.leaf, leaves if last_cuts[cut.dimension] is cut else dict.fromkeys(leaves, ONE))
     hierarchies = frozenset(last_cuts)
     broken_down = {axis.key for axis in axes}

@@ -13,7 +13,7 @@ from engine.model.calendar.periods import Grain, Period, PeriodRange
 from engine.model.catalogue import PERIOD, Dimension, DimensionKind, Domain
 from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
 from engine.model.exact import ONE, ZERO
-from engine.model.members.member_sets import Leaves, joined_leaves
+from engine.model.members.member_sets import Leaves
 from engine.model.notes import Note
 from engine.model.requests import Exclusion, Selection
 from engine.model.scope import ALL
@@ -139,9 +139,9 @@ def filter_of(dimension: Dimension, asked: Selection, reader: Reader) -> Filter:
     members, sees_leaf = reader.members(key), reader.sees_leaf(key)
     if not isinstance(asked, Exclusion):
         seen = visible_of(asked, key, reader)
-        return Filter(dimension=dimension, asked=asked, members=seen, leaves=joined_leaves(members, seen, sees_leaf))
+        return Filter(dimension=dimension, asked=asked, members=seen, leaves=members.joined(seen, sees_leaf))
     seen, excluded = visible_of(asked.include, key, reader), visible_of(asked.exclude, key, reader)
-    whole = joined_leaves(members, seen, sees_leaf) if asked.include else every_leaf_of(key, reader)
+    whole = members.joined(seen, sees_leaf) if asked.include else every_leaf_of(key, reader)
     left_out = frozenset().union(*(members.leaves(member).keys() for member in watched(excluded)))
     leaves = {code: weight for code, weight in watched(whole.items()) if code not in left_out}
     return Filter(dimension=dimension, asked=asked, members=seen, leaves=leaves, excluded=excluded)

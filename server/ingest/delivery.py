@@ -296,7 +296,8 @@ class Delivery:
         else:
             leaf = catalogue.dimensions[dimension.leaf]
             self.table = shape_nodes(shaping, tables.known(leaf.members, "id") if leaf.members else None)
-            check_tree(dimension, self.table, tables.ids(leaf.key, leaf.members))
+            ids = tables.ids(leaf.key, leaf.members)
+            check_tree(dimension, self.table, ids if leaf.members else with_nodes(ids, self.table))
         tables.bring(self.binding.target, self.table)
 
     def stage(self, staged: Stage, load: Load) -> int:
@@ -331,9 +332,17 @@ def concat_pieces(pieces: list[pl.DataFrame], binding: Binding) -> pl.DataFrame:
         raise LoadFailed(EXTRACT, f"the files of {binding.extract} do not have the same columns") from fault
 
 
+def with_nodes(ids: pl.Series, nodes: pl.DataFrame) -> pl.Series:
+    """Return the ids of a leaf dimension without a table, and those that rows of facts may bring: of every node."""
+    return pl.concat([ids, *(nodes[name].drop_nulls() for name in ("node", "leaf") if name in nodes)]).unique(
+        maintain_order=True
+    )
+
+
 def check_tree(dimension: Dimension, nodes: pl.DataFrame, ids: pl.Series) -> None:
     """Refuse nodes that make no tree."""
     try:
-        ragged_nodes(dimension.key, leaf_members(dimension.leaf, ids, None), nodes, adds_paths=dimension.adds_paths)
+        leaves = leaf_members(dimension.leaf, ids, None)
+        ragged_nodes(dimension.key, leaves, nodes, adds_paths=dimension.adds_paths).refuse_splits()
     except HierarchyFault as fault:
         raise LoadFailed(VALIDATE, str(fault)) from fault

@@ -123,7 +123,7 @@ class DimensionPart(SchemaPart):
     nodes: LiveTable | None = None
     """ragged: live table of nodes (node, parent, name, sort, weight, leaf)."""
     paths: Literal["refuse", "add"] = "refuse"
-    """ragged: what a leaf does that reaches a node by two paths with different weights."""
+    """ragged: what a leaf does that reaches a node by several paths with weights other than 1."""
 
 
 class DimensionsFile(BaseModel):

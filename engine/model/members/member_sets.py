@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from engine.model.errors import AmbiguousWeight
 from engine.model.exact import ONE, Exact
 from engine.model.scope import UNASSIGNED
 
@@ -21,6 +20,11 @@ Texts = tuple[str, str | None, str, str | None]  # id, code, label; bare label i
 
 NULL_CODE = 0
 BUSINESS_CODE = "code"  # the attribute with the code that other systems use
+
+
+def every_leaf(_: int) -> bool:
+    """Tell of every leaf that it counts."""
+    return True
 
 
 class MemberSet(Protocol):
@@ -70,6 +74,9 @@ class MemberSet(Protocol):
     def top(self) -> Leaves | None:
         """Return the weight of each leaf in the total of a breakdown; None if every leaf weighs 1."""
 
+    def joined(self, ids: Iterable[str], counts: Callable[[int], bool] = ...) -> Leaves:
+        """Return the leaves of several ids; AmbiguousWeight if a leaf that `counts` has no single weight in them."""
+
     def path(self, member: str) -> tuple[str, ...]:
         """Return the ids from the top down to an id's parent."""
 
@@ -114,6 +121,11 @@ class FlatMembers(ABC):
     def shown(self, under: Sequence[str], visible: Visible) -> list[str]:
         """Return the filtered ids, or all and the unassigned."""
         return list(dict.fromkeys(under)) or [*filter(visible, self.ids()), UNASSIGNED]
+
+    def joined(self, ids: Iterable[str], counts: Callable[[int], bool] = every_leaf) -> Leaves:  # noqa: ARG002 - all weigh 1
+        """Return the leaves of several ids, each once."""
+        found = [self.leaves(member) for member in ids]
+        return found[0] if len(found) == 1 else {code: weight for leaves in found for code, weight in leaves.items()}
 
     def top(self) -> None:  # noqa: B027 - what a list has above its members is nothing
         """Every leaf counts once."""
@@ -230,30 +242,3 @@ class DerivedMembers(FlatMembers):
     def among(self, codes: AbstractSet[int]) -> Iterator[str]:
         """Yield the values that members of these codes carry."""
         return (value for value in self.ids() if not self.groups[value].keys().isdisjoint(codes))
-
-
-def every_leaf(_: int) -> bool:
-    """Tell of every leaf that it counts."""
-    return True
-
-
-def joined_leaves(
-    members: MemberSet, ids: Iterable[str], counts: Callable[[int], bool] = every_leaf
-) -> Mapping[int, Exact]:
-    """Return the leaves of several ids, each once; AmbiguousWeight if a leaf that `counts` has two weights."""
-    ids = list(ids)
-    if len(ids) == 1:
-        return members.leaves(ids[0])
-    joined: dict[int, Exact] = {}
-    for member in ids:
-        for code, weight in members.leaves(member).items():
-            known = joined.setdefault(code, weight)
-            if known is not weight and known != weight and counts(code):
-                raise AmbiguousWeight(
-                    f"In {members.dimension}, a leaf below '{member}' also lies below another node of this filter "
-                    f"with another weight ({weight.digits()} against {known.digits()}). Ask for the nodes in "
-                    "separate calls.",
-                    field=f"filters.{members.dimension}",
-                    got=member,
-                )
-    return joined

@@ -1,7 +1,7 @@
 """The trees of ragged dimensions, with a weight on every edge, and members read from the tables that loads bring."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
@@ -9,7 +9,8 @@ import polars as pl
 from msgspec import Struct
 
 from engine.model.exact import ONE, Exact
-from engine.model.members.member_sets import LeafMembers, Leaves, Texts, Visible
+from engine.model.members.member_sets import LeafMembers, Leaves, Texts, Visible, every_leaf
+from engine.model.members.paths import joined_nodes
 from engine.model.scope import ALL, OWN, UNASSIGNED
 
 Edges = Sequence[tuple[str, Exact]]  # nodes in their order, each with its weight
@@ -43,6 +44,11 @@ class RaggedNodes(Struct, frozen=True, dict=True):
     @cached_property
     def _weights(self) -> dict[str, Leaves]:
         return {}
+
+    @cached_property
+    def _splits(self) -> dict[str, set[int]]:
+        """The leaves that reach a node by several paths whose equal weights are not 1, by node, once it is weighed."""
+        return defaultdict(set)
 
     @cached_property
     def is_simple(self) -> bool:
@@ -204,6 +210,24 @@ class RaggedNodes(Struct, frozen=True, dict=True):
             elif key not in done:
                 path[key] = iter([child for child, _ in self.edges.get(key, ())])
 
+    def nodes_below(self, member: str) -> frozenset[str]:
+        """Return a node and all nodes below it."""
+        return frozenset(self._downward([member] if member in self.names else ()))
+
+    @cached_property
+    def splits(self) -> frozenset[int]:
+        """The leaves that reach a node by several paths whose equal weights are not 1."""
+        return frozenset(code for root, _ in self.roots for code in self.splits_below(root))
+
+    def splits_below(self, member: str) -> frozenset[int]:
+        """Return the leaves that reach a node, or one below it, by several paths whose equal weights are not 1."""
+        self.leaves(member)
+        return frozenset().union(*(self._splits.get(node, ()) for node in self.nodes_below(member)))
+
+    def joined(self, ids: Iterable[str], counts: Callable[[int], bool] = every_leaf) -> Leaves:
+        """Return the leaves of several nodes; AmbiguousWeight if a leaf that `counts` has no single weight in them."""
+        return joined_nodes(self, ids, counts)
+
     def unassigned(self) -> frozenset[int]:
         """Return the leaves without a node."""
         return frozenset(self.leaves(UNASSIGNED))
@@ -269,6 +293,18 @@ class RaggedNodes(Struct, frozen=True, dict=True):
         if not self.is_simple:
             self.top()
 
+    def refuse_splits(self) -> None:
+        """Raise HierarchyFault if a leaf reaches a node by several paths whose equal weights are not 1."""
+        if not self.is_simple and (splits := self.splits):
+            node = next(
+                node for node, codes in self._splits.items() if not splits.isdisjoint(codes) and node in self.names
+            )
+            code = min(self._splits[node])
+            raise HierarchyFault(
+                f"in {self.dimension}, '{self.of.member_ids[code]}' reaches {node} by several paths with weights other "
+                "than 1; say paths: add if it counts by each"
+            )
+
     def _joined(self, parts: Sequence[tuple[Leaves, Exact]], at: str) -> Leaves:
         joined: dict[int, Exact] = {}
         for leaves, edge in parts:
@@ -281,7 +317,9 @@ class RaggedNodes(Struct, frozen=True, dict=True):
                     joined[code] = weighed
                 elif self.adds_paths:
                     joined[code] = known + weighed
-                elif known != weighed:
+                elif known == weighed:
+                    self._splits[at].update([code] if weighed != ONE else ())
+                else:
                     raise HierarchyFault(
                         f"in {self.dimension}, '{self.of.member_ids[code]}' reaches {at} by two paths with weights "
                         f"{known.digits()} and {weighed.digits()}; say paths: add if it counts by both"

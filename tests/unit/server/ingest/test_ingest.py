@@ -320,6 +320,7 @@ def test_members_without_an_id_or_with_one_twice(tmp_path: Path, table: str, say
         ("node parent weight\nA - 1\n0010 A half", "1 of 2 rows rejected"),
         ("node parent weight\nA - 1\n0010 A 1e-999999999", "1 of 2 rows rejected"),
         ("node parent weight\nA - 1\nB A 1\n0010 A 1\n0010 B 2", "'0010' reaches A by two paths with weights"),
+        ("node parent weight\nA - 1\nB A 0.5\n0010 A 0.5\n0010 B 1", "'0010' reaches A by several paths with weights"),
     ],
 )
 def test_trees_that_cannot_hold(tmp_path: Path, nodes: str, says: str) -> None:
