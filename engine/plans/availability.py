@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.caching import cached_method
+from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
-from engine.model.catalogue import Base, Catalogue
+from engine.model.catalogue import Base, Catalogue, Domain
 from engine.model.stopping import watched
 from engine.plans.rows import Expression, FormulaExpression, MeasureExpression
 from engine.plans.weights import Members
@@ -119,21 +120,14 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
 
     def why_not_in(self, expression: Expression, window: DateWindow) -> str | None:
         """Return why a window shows no figure (it begins or ends inside a period of a domain), or None if it does."""
-        for base in expression.bases:
-            domain = self.catalogue.domains[base.domain]
-            if others := [grain for grain in window.grains if not domain.carries(grain)]:
-                finest = min(others, key=lambda grain: grain.fineness)
-                return f"{domain.key} is held by {domain.grain.value}, not by {finest.value}"
-        return None
+        domains = (self.catalogue.domains[base.domain] for base in expression.bases)
+        return next(
+            (why for domain in domains if (why := why_not_window(domain, window, self.catalogue.calendar))), None
+        )
 
     def carries(self, domain: str, window: DateWindow) -> bool:
-        """Tell whether a domain can answer at the grains that bound a window."""
-        return all(map(self.catalogue.domains[domain].carries, window.grains))
-
-    def carries_all(self, domain: str, windows: Sequence[DateWindow]) -> bool:
-        """Tell whether a domain can answer at the grains that bound any of some windows."""
-        grains = frozenset[Grain]().union(*(window.grains for window in watched(windows)))
-        return all(map(self.catalogue.domains[domain].carries, grains))
+        """Tell whether a domain has the periods of a window's column, and the window whole periods of the domain."""
+        return why_not_window(self.catalogue.domains[domain], window, self.catalogue.calendar) is None
 
     def operand(self, expression: FormulaExpression, window: DateWindow, by: BrokenDown) -> str:
         """Return the operand that makes a formula unavailable in a window and a narrowed breakdown."""
@@ -144,6 +138,17 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
         return next(iter(lacking or expression.parts))
 
 
+def why_not_window(domain: Domain, window: DateWindow, calendar: Calendar) -> str | None:
+    """Return why a domain has no figure of a window, None if it has: what decides is the days that the window has."""
+    if others := [grain for grain in window.grains if not domain.carries(grain)]:
+        finest = min(others, key=lambda grain: grain.fineness)
+        return f"{domain.key} is held by {domain.grain.value}, not by {finest.value}"
+    if window.is_undated or all(calendar.is_whole(span, domain.grain) for span in window.spans):
+        return None
+    inside = calendar.grains[domain.grain].called
+    return f"{domain.key} is held by {domain.grain.value}, and {window.label} begins or ends inside {inside}"
+
+
 def why_not_weighed(base: Base, filters: Sequence[Filter], breakdown: Sequence[str], reader: Reader) -> str | None:
     """Return why a base does not support the weights of its restriction, filters and breakdown; None if it does."""
     if base.over_members.is_additive:
@@ -152,7 +157,9 @@ def why_not_weighed(base: Base, filters: Sequence[Filter], breakdown: Sequence[s
     weighted = [cut.dimension for cut in base.where if reader.weighs(cut.dimension, reader.cut_leaves(cut))]
     others = {known.dimension.key: known.leaves for known in filters if known.dimension.key not in own}
     weighted += [key for key, leaves in others.items() if reader.weighs(key, leaves)]
-    weighted += [key for key in breakdown if key not in own and breaks_down_weighing(key, reader)]
+    leaves, dimensions = reader.catalogue.domains[base.domain].dimensions, reader.catalogue.dimensions
+    across = [key for key in breakdown if key not in own and dimensions[key].leaf in leaves]
+    weighted += [key for key in across if breaks_down_weighing(key, reader)]
     how = base.over_members.value.replace("_", " ")
     return f"a {how} cannot be weighed, and {' and '.join(dict.fromkeys(weighted))} weighs" if weighted else None
 

@@ -318,13 +318,13 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
                 for bases in batch.shape.by_time.values():
                     windows = self.plan.base_windows(bases[0], column_read)
                     amounts.add_to(found, bases, self.cells(domain, windows, batch.splits), self.plan.stop)
-            if not self.plan.availability.carries_all(domain, column_read.windows):
-                self._blank_finer(found, domain, column_read)
+            carried = [self.plan.availability.carries(domain, known) for known in watched(column_read.windows)]
+            if not all(carried):
+                self._blank_finer(found, domain, carried)
         return found
 
-    def _blank_finer(self, known: KeyedFigures[Base], domain: str, column_read: ColumnRead) -> None:
-        """Make the figures of a domain unavailable in windows that are finer than its rows."""
-        carried = [self.plan.availability.carries(domain, window) for window in watched(column_read.windows)]
+    def _blank_finer(self, known: KeyedFigures[Base], domain: str, carried: Sequence[bool]) -> None:
+        """Make the figures of a domain unavailable in the windows that it does not carry."""
         for base in (base for base in self.plan.bases if base.domain == domain):
             if (found := known.of(base)) is not None:
                 pairs = zip(found, self.places, strict=True)

@@ -18,7 +18,7 @@ from engine.model.fact_store import DATE, PERIOD, RowSlice
 from engine.model.formulas import linear_terms
 from engine.model.scenarios import ALL_DAYS, Side, TermSpan
 from engine.model.scope import NOTHING, AmountRange, Cell, CodeSet, Conjunction
-from engine.plans.availability import BALANCE_WITHOUT_DATE, why_not_weighed
+from engine.plans.availability import BALANCE_WITHOUT_DATE, why_not_weighed, why_not_window
 from engine.plans.base_groups import base_groups
 from engine.plans.day_causes import DayCauses
 from engine.plans.measure import Batch, batch_of, batch_shapes
@@ -349,10 +349,10 @@ def plan_rows(query: RowQuery, reader: Reader) -> RowPlan | None:
 
 def refuse_finer_window(plan: RowPlan) -> None:
     """Raise GrainUnavailable if the window begins or ends inside a period of the data."""
-    domain, label = plan.query.domain, plan.window.label
-    if not all(map(domain.carries, plan.window.grains)):
+    why = why_not_window(plan.query.domain, plan.window, plan.reader.catalogue.calendar)
+    if why is not None:
         raise GrainUnavailable(
-            f"{domain.key} is held by {domain.grain.value}, and {plan.side.key} is {label}.",
+            f"{plan.side.key} cannot be asked this way: {why}.",
             field="filters.scenario",
             got=plan.side.key,
         )

@@ -8,6 +8,7 @@ from itertools import pairwise
 from operator import itemgetter
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.caching import cached_method, kept
@@ -41,10 +42,10 @@ class DateWindow(Struct, frozen=True, cache_hash=True):
     spans: tuple[Span, ...]
     label: str
     divisor: int = 1  # divides the sum: the number of closings in a mean
-    grains: frozenset[Grain] = frozenset()  # of the period codes that bound it
+    grains: frozenset[Grain] = frozenset()  # of the periods of its column of time
 
     @classmethod
-    def of(cls, runs: Sequence[PeriodRange]) -> "DateWindow":
+    def of(cls, runs: Sequence[PeriodRange], grains: frozenset[Grain] = frozenset()) -> "DateWindow":
         """Return the window of some period ranges; adjacent ranges become one span."""
         if any(run.is_undated for run in runs):
             return cls((WITHOUT_DATE,), UNDATED_CODE)
@@ -54,7 +55,7 @@ class DateWindow(Struct, frozen=True, cache_hash=True):
                 joined[-1] = Span(joined[-1].first, max(joined[-1].last, run.last))
             else:
                 joined.append(run)
-        return cls(tuple(joined), ", ".join(run.label for run in runs), grains=frozenset(run.grain for run in runs))
+        return cls(tuple(joined), ", ".join(run.label for run in runs), grains=grains)
 
     @property
     def last(self) -> date | None:
@@ -106,8 +107,9 @@ def windows_of(
     """
     single = [column_window(side, column, calendar, known) for column in watched(columns)]
     last = last_column(columns)
-    total = shifted_window(side, query.selected, calendar) if last is None or not side.has_window else single[last]
-    return (*single, total)
+    if last is None or not side.has_window:
+        return (*single, shifted_window(side, query.selected, calendar))
+    return (*single, replace(single[last], grains=frozenset()))
 
 
 def column_window(side: Side, column: TimeColumn, calendar: Calendar, known: PeriodWindows) -> DateWindow:
@@ -130,7 +132,8 @@ def last_column(columns: Sequence[TimeColumn]) -> int | None:
 def shifted_window(side: Side, runs: Sequence[PeriodRange], calendar: Calendar) -> DateWindow:
     """Return the window that a side reads for some ranges; a shift to a window uses the last range only."""
     runs = runs[-1:] if side.has_window else runs
-    return DateWindow.of([run for asked in runs if (run := side.window(calendar, asked))])
+    grains = frozenset(run.grain for run in runs)
+    return DateWindow.of([run for asked in runs if (run := side.window(calendar, asked))], grains)
 
 
 Run = tuple[int, int]  # of consecutive intervals: the positions of its first and of the one after its last

@@ -247,7 +247,12 @@ def test_t35_last_twelve_months_across_a_fiscal_boundary_with_a_gap(tmp_path: Pa
         ("2012-02", "@qtd@py", "2011-01", "2011-02"),
         ("2012-02", "@fy@py", "2010-07", "2011-06"),
         ("2012-W08", "@fy@py", "2011", "2011"),
-        ("2012-W08", "@qtd@py", "2011-01-01", "2011-02-26"),
+        ("2012-W08", "@qtd@py", "2011-01-01", "2011-02-27"),
+        ("2025-W52", "@qtd@py", "2024-10-01", "2024-12-29"),
+        ("2025-W52", "@cytd@py", "2024-W01", "2024-W52"),
+        ("2025-W52", "@cqtd@py", "2024-10-01", "2024-12-29"),
+        ("2025-W52", "@cqtd@py2", "2024-Q2", "2024-Q2"),
+        ("2017-W52", "@cytd@py", "2016-01-01", "2017-01-01"),
         ("2012-02-29", "@py@ytd", "2010-07-01", "2011-02-28"),
         ("2012-02-29", "@ytd@py", "2010-07-01", "2011-02-28"),
         ("2012-02", "@ytd@pp", "2011-06", "2012-01"),
@@ -265,6 +270,30 @@ def test_windows_in_a_fiscal_year_from_july(
     window = report.columns[0].window or report.period
     assert (window.start.code, window.end.code) == (first, last)
     assert ("window_replaces_range" in codes(report)) == isinstance(period, tuple)
+
+
+@pytest.mark.parametrize("period", ["2025-W52", "2024-W08", "2020-W53", "2016-W40"])
+def test_a_window_of_a_week_a_year_before_ends_with_that_week(tmp_path: Path, period: str) -> None:
+    ends = {"2025-W52": "2024-12-29", "2024-W08": "2023-02-26", "2020-W53": "2019-12-29", "2016-W40": "2015-10-04"}
+    books = daily(tmp_path, "2012-01-15 10", "{starts: 2}")
+    views = {view: f"actual{view}" for view in ("@ytd@py", "@py@ytd", "@qtd@py", "@cytd@py", "@cqtd@py")}
+    report = books.metric("revenue", scenarios=views, period=period)
+    last = {column.heading: column.window and column.window.span.last.isoformat() for column in report.columns}
+    beyond = {"@cytd@py": None, "@cqtd@py": None} if period == "2020-W53" else {}  # it ends in January 2021
+    assert last == {**dict.fromkeys(views, ends[period]), **beyond}
+
+
+def test_a_year_that_begins_on_another_day_has_no_window_before_it_begins(tmp_path: Path) -> None:
+    years = dict.fromkeys((2024, 2025, 2026), four_four_five())  # from 28 January 2024, 26 and 25 January
+    calendar = table(date(2024, 1, 28), years, by_week=True)
+    books = daily(tmp_path, "2024-06-01 100,2025-01-26 10,2026-01-25 5", calendar=calendar)
+    columns = {view: f"actual{view}" for view in ("@ytd", "@ytd@py", "@qtd@py")}
+    columns |= {"V": "var(actual@ytd,actual@ytd@py)"}
+    first = books.metric("revenue", scenarios=columns, period="2026-01-25")
+    assert figures(first, "alias") == {"@ytd": 5, "@ytd@py": None, "@qtd@py": None, "V": None}
+    assert "no_window" in codes(first)
+    second = books.metric("revenue", scenarios=columns, period="2026-01-26")
+    assert figures(second, "alias") == {"@ytd": 5, "@ytd@py": 10, "@qtd@py": 10, "V": -5}
 
 
 def test_windows_in_a_breakdown_are_those_of_each_column(tmp_path: Path) -> None:
@@ -285,7 +314,10 @@ def test_a_window_finer_than_the_data_is_unavailable(tmp_path: Path) -> None:
     books = daily(tmp_path, "2011 10,2012 20", grain="year")
     report = books.metric("revenue", scenarios={"Q": "actual@qtd", "Y": "actual@ytd"}, period="2012")
     assert figures(report, "alias") == {"Q": None, "Y": 20}
-    assert note(report, "unavailable") == ("'actual@qtd' cannot be asked this way: gl is held by year, not by quarter.")
+    assert note(report, "unavailable") == (
+        "'actual@qtd' cannot be asked this way: gl is held by year, and 2012 Q4 (Oct–Dec 2012) begins or ends inside a "
+        "fiscal year."
+    )
     variance = books.metric("revenue", scenarios={"V": "var(actual@ytd,actual@qtd)"}, period="2012")
     assert figures(variance, "alias") == {"V": None}
 
@@ -301,7 +333,9 @@ def test_rows_of_a_window_are_those_behind_its_cell(tmp_path: Path) -> None:
         facts={"gl": "date scenario amount\n2012 actual 20"},
         domains={"gl": f"{yearly}metrics:\n  revenue: {{measure: amount}}\n"},
     )
-    with pytest.raises(GrainUnavailable, match="gl is held by year, and actual@qtd is 2012 Q4"):
+    with pytest.raises(
+        GrainUnavailable, match=r"actual@qtd .* gl is held by year, and 2012 Q4 .* begins or ends inside"
+    ):
         rows_of(books, period_start="2012", filters={"metric": "revenue", "scenario": "actual@qtd"})
 
 

@@ -57,6 +57,66 @@ def test_t48_a_breakdown_that_one_domain_has(books: Door) -> None:
     assert any("repeat their aggregate" in note.message for note in report.notes if note.code == "aggregate")
 
 
+@pytest.mark.parametrize("dimensions", [["ptree"], ["ptree", "entity"], ["entity", "ptree"]])
+def test_a_tree_of_a_dimension_that_a_domain_lacks_does_not_weigh_its_lines(
+    tmp_path: Path, dimensions: list[str]
+) -> None:
+    books = small_books(
+        tmp_path,
+        facts={
+            "sales": "date scenario product entity amount\n2021-01-05 actual Core FR 60\n2021-01-05 actual Pro DE 40",
+            "people": "date scenario entity heads\n2021-01 actual FR 6\n2021-01 actual FR 2\n2021-01 actual DE 4",
+        },
+        domains={
+            "sales": """
+            time: {column: date}
+            dimensions: {product: product, entity: entity}
+            measures: {amount: {places: 2}}
+            metrics: {revenue: {measure: amount}, largest_sale: {measure: amount, over_members: max}}
+            """,
+            "people": """
+            time: {column: date, grain: month}
+            dimensions: {entity: entity}
+            measures: {heads: {type: number, places: 0}}
+            metrics:
+              largest: {measure: heads, over_members: max}
+              mean: {measure: heads, over_members: average}
+              entities: {over_members: {count_distinct: entity}}
+              spread: {formula: largest - mean}
+            """,
+        },
+        dimensions="""
+            product: {kind: leaf}
+            entity: {kind: leaf}
+            ptree: {kind: ragged, leaf_dimension: product, nodes: live.ptree}
+        """,
+        tables={"ptree": "node parent weight\nC - 0.5\nCore C 1\nPro - 1"},
+        statements={
+            "kpis": "".join(
+                f"- {{metric: {key}}}\n" for key in ("revenue", "largest_sale", "largest", "mean", "entities", "spread")
+            )
+        },
+    )
+    report = books.statement(
+        "kpis", scenarios=A, period="2021-01", dimensions=dimensions, subtotals=len(dimensions) > 1
+    )
+    found = figures(report, "line", *dimensions)
+    of_entity = {None: (6, 4, 2, 2), "FR": (6, 4, 1, 2), "DE": (4, 4, 1, 0)}
+    places = {key[1:] for key in found}
+    assert len(places) > 2
+    for place in places:
+        entity = dict(zip(dimensions, place, strict=True)).get("entity")
+        of_place = tuple(found[key, *place] for key in ("largest", "mean", "entities", "spread"))
+        assert of_place == of_entity[entity], place
+        assert found["largest_sale", *place] is None  # its own domain has the tree, which weighs
+    assert {line.key for line in report.lines if "ptree" in line.repeats_over} == {
+        "largest",
+        "mean",
+        "entities",
+        "spread",
+    }
+
+
 def test_t49_a_ratio_across_domains(books: Door) -> None:
     by_entity = books.statement("kpis", scenarios=A, period="2021-01", dimensions=["entity"])
     found = figures(by_entity, "line", "entity")

@@ -75,7 +75,8 @@ def facts_of(table: PageTable) -> str:
         nature = place.metric if place.metric.isidentifier() and place.metric != "sum" else NOTHING
         for amount in cell.amounts:
             both = (0, amount) if nature not in (NOTHING, *MONEY) else (amount, 0)
-            rows.append(" ".join(map(str, [day_of(place.period[0]), place.scenario, *members, nature, *both])))
+            day = place.period[0] if "grain" in table.settings else day_of(place.period[0])
+            rows.append(" ".join(map(str, [day, place.scenario, *members, nature, *both])))
     return "\n".join(rows)
 
 
@@ -98,7 +99,7 @@ def books_of(folder: Path, table: PageTable) -> Door:
         facts={"gl": facts_of(table)},
         domains={
             "gl": f"""
-            time: {{column: date, missing: keep}}
+            time: {{column: date, missing: keep, grain: {table.settings.get("grain", "day")}}}
             dimensions: {{product: product, entity: entity, branch: node, nature: nature}}
             measures: {{amount: {{places: {places}}}{units}}}
             inspect_enabled: true

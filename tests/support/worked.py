@@ -15,7 +15,7 @@ from tests.support.books import ROOT
 PAGE = ROOT / "docs" / "figures.md"
 TOTAL = "Total"
 AXES = ("period", "product", "entity", "node", "metric")
-SETTING = re.compile(r"`(fiscal_year|trading_calendar|closed_through|adjust|scenarios): ([^`]+)`")
+SETTING = re.compile(r"`(fiscal_year|trading_calendar|closed_through|adjust|scenarios|grain): ([^`]+)`")
 
 
 @dataclass(frozen=True)

@@ -294,6 +294,7 @@ def build_stock_groups(
 ) -> dict[str, StockGroup]:
     """Return the declared stock groups, or a default group for all closing metrics."""
     grain = grain_of(file.time.grain)
+    own = Grain.MONTH if grain is Grain.DATE else grain
     if not file.balances:
         balances = {
             key: of_members(file, metric.where) for key, metric in file.metrics.items() if metric.over_time != FLOW
@@ -301,15 +302,14 @@ def build_stock_groups(
         where = tuple(
             cuts_of(document, file, dimensions, part, ["metrics", key, "where"]) for key, part in balances.items()
         )
-        month = Grain.MONTH if grain.fineness <= Grain.MONTH.fineness else grain
-        return {SUMMED: StockGroup(key=SUMMED, where=where, grain=month, declared=False)} if balances else {}
+        return {SUMMED: StockGroup(key=SUMMED, where=where, grain=own, declared=False)} if balances else {}
     groups = {}
     for key, part in file.balances.items():
-        closes = grain_of(part.grain)
+        closes = grain_of(part.grain) if part.grain else own
         if closes.fineness < grain.fineness:
             document.fault(["balances", key], f"balances cannot close by {part.grain}: the data is by {grain.value}")
         cuts = cuts_of(document, file, dimensions, part.where, ["balances", key, "where"])
-        groups[key] = StockGroup(key=key, where=(cuts,), grain=closes)
+        groups[key] = StockGroup(key=key, where=(cuts,), grain=closes if grain is Grain.DATE else own)
     return groups
 
 

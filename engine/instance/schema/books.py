@@ -164,8 +164,8 @@ class StockGroupPart(SchemaPart):
 
     where: Where = Field(default_factory=dict)
     """The rows of the group."""
-    grain: Literal["month", "day"] = "month"
-    """Grain at which they close."""
+    grain: Literal["month", "day"] | None = None
+    """Grain at which they close: `month` unless the data is coarser or by weeks, then that of the data."""
 
 
 class DriversPart(SchemaPart):

@@ -251,6 +251,15 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
         ordinal = rules.at(day)
         return ordinal in self.ordinals[grain] and day in (rules.span(ordinal).first, self.days.first)
 
+    def is_whole(self, span: Span, grain: Grain) -> bool:
+        """Tell whether a span begins and ends with periods of a grain, as far as the calendar has days."""
+        if grain is Grain.DATE:
+            return True
+        first = None if span.first <= self.days.first else self.at(span.first, grain)
+        last = None if span.last >= self.days.last else self.at(span.last, grain)
+        begins = span.first <= self.days.first or (first is not None and first.first == span.first)
+        return begins and (span.last >= self.days.last or (last is not None and last.last == span.last))
+
     def family(self, grain: Grain) -> GrainFamily:
         """Return the family of a grain: the fiscal one where calendar years are fiscal years."""
         known = family_of(grain)
@@ -305,11 +314,9 @@ def years_earlier(calendar: Calendar, bounds: PeriodBounds, years: int) -> Perio
     )
     if end.end < calendar.ordinals[bounds.end.grain][0]:
         return None
-    last = calendar.period(bounds.end.grain, end.end)
-    year = bounds.start.grain
-    if family_of(year).year is year and last.grain is not year:  # a year to date stays one
-        return year_to_date(calendar, PeriodBounds(last, last), family_of(year))
-    return PeriodBounds(clamped_period(calendar, bounds.start.grain, start.start), last)
+    return PeriodBounds(
+        clamped_period(calendar, bounds.start.grain, start.start), calendar.period(bounds.end.grain, end.end)
+    )
 
 
 def without_counterpart(calendar: Calendar, bounds: PeriodBounds, years: int) -> Iterator[Period]:
@@ -355,9 +362,7 @@ def quarter_to_date(calendar: Calendar, bounds: PeriodBounds, family: GrainFamil
 def to_date(calendar: Calendar, last: Period, grain: Grain) -> PeriodBounds | None:
     """Return the period of a grain that contains the last day, up to the end of the last period."""
     whole = at_end(calendar, last, grain)
-    nested = last.grain is not Grain.WEEK or calendar.nests(Grain.WEEK, grain)
-    days = None if nested else calendar.touching(last.span, Grain.DATE)
-    return PeriodBounds(whole, days.end if days else last) if whole else None
+    return PeriodBounds(whole, last) if whole else None
 
 
 def at_end(calendar: Calendar, last: Period, grain: Grain) -> Period | None:

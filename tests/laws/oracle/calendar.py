@@ -238,8 +238,8 @@ def window(shift: str, asked: Range, fiscal: Fiscal) -> Range:
     whole = period_of(end.days.last, quarter if shift.endswith("qtd") else year, fiscal)
     if shift in ("fy", "cy", "ty") or (whole.days.last == end.days.last and LENGTHS[end.grain] > LENGTHS[whole.grain]):
         return Range(whole, whole)
-    if end.grain == WEEK or (end.grain in OF_TRADING and named):  # a quarter begins inside a week: days are what fits
-        return Range(OraclePeriod(DATE, whole.first), OraclePeriod(DATE, end.days.last))
+    if end.grain == WEEK or (end.grain in OF_TRADING and named):  # a quarter begins inside a week: each bound moves
+        return Range(whole, end)
     if period_of(whole.first, end.grain, fiscal).first != whole.first:
         return Range(OraclePeriod(MONTH, whole.first), period_of(end.days.last, MONTH, fiscal))
     return Range(period_of(whole.first, end.grain, fiscal), end)
