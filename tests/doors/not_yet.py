@@ -6,12 +6,7 @@ NOT_READ = "init refuses this kind of file, or writes what a load refuses"
 OTHER_FORMAT = "init does not read this format"
 
 DIFFERENTIAL: dict[str, str] = {
-    "F3_week_window_prior_year": "a window of a week a year before ends on a day of a month",
-    "F4_whole_weeks_unavailable": "a window of whole weeks is unavailable if it is asked for by a month",
-    "F5_ytd_py_first_day": "a year to date a year before reads a whole year where it has no day",
     "F8_table_shows_more_digits": "the table formats a quotient that is not rounded",
-    "F9_lacking_dimension_weighs": "a dimension weighs the lines of a domain that lacks it",
-    "F10_weekly_balance_summed": "balances by week close by month",
     "F11_time_filter_cuts_weeks": "a filter by periods that cut those of the range is answered",
     "F12_ranked_by_another_figure": "a ranking reads a figure without the weights of its inner dimensions",
     "F13_constant_beside_missing": "a formula with a constant is another figure by its name than written out",
