@@ -8,7 +8,6 @@ from msgspec import Struct
 from engine.books.member_names import resolve_member_names
 from engine.books.reader import Reader
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.families import family_of
 from engine.model.calendar.periods import Grain, Period, PeriodRange
 from engine.model.catalogue import PERIOD, Dimension, DimensionKind, Domain
 from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
@@ -238,7 +237,7 @@ def inside_any(period: Period, others: Sequence[Period]) -> bool:
 
 
 def named_periods(codes: Iterable[str], key: str, asked: PeriodRange, calendar: Calendar) -> list[Period]:
-    """Return the periods of a filter on time; BadPeriod if one is finer than the grain of the range."""
+    """Return the periods of a filter on time; BadPeriod if one is finer than those of the range, or cuts one."""
     periods = [calendar.parse(code, f"filters.{key}") for code in codes]
     for period in periods:
         if period.grain.fineness < asked.grain.fineness:
@@ -248,8 +247,8 @@ def named_periods(codes: Iterable[str], key: str, asked: PeriodRange, calendar: 
                 field=f"filters.{key}",
                 got=period.code,
             )
-        apart = family_of(period.grain) is not family_of(asked.grain)
-        if apart and not calendar.nests(asked.grain, period.grain):
+        inside = period.span.overlap(asked.span)
+        if inside and not calendar.is_whole(inside, asked.grain):
             raise BadPeriod(
                 f"filters.{key} names '{period.code}', and the {calendar.grains[asked.grain].noun}s of the range do "
                 f"not make up {calendar.grains[period.grain].noun}s. Give period_start and period_end by month or day.",

@@ -8,10 +8,12 @@ import pytest
 from engine.door import Door
 from engine.model.errors import BadArguments, BadPeriod
 from engine.model.exact import Exact
+from tests.support.inspecting import rows_of
 from tests.support.small import figure, figures, small_books
 
 A = {"A": "actual"}
 YEAR = ("2021-01", "2021-12")
+IN_WEEKS = {"2025-05-01": 1, "2025-05-05": 10, "2025-05-31": 100, "2025-06-03": 1000}
 
 
 def ledger(folder: Path, rows: str) -> Door:
@@ -24,6 +26,7 @@ def ledger(folder: Path, rows: str) -> Door:
             time: {column: date}
             dimensions: {product: product}
             measures: {amount: {places: 2}}
+            inspect_enabled: true
             metrics:
               revenue: {measure: amount}
               balance: {measure: amount, over_time: closing}
@@ -33,6 +36,7 @@ def ledger(folder: Path, rows: str) -> Door:
             product: {kind: leaf}
             date: {kind: leaf, grain: date}
             quarter: {kind: leaf, grain: quarter}
+            year: {kind: leaf, grain: year}
         """,
     )
 
@@ -77,6 +81,38 @@ def test_a_filter_by_periods_outside_the_range_leaves_nothing(by_month: Door) ->
 def test_a_filter_finer_than_the_range_says_which_grain_to_ask_for(by_month: Door) -> None:
     with pytest.raises(BadPeriod, match="Give period_start and period_end by date"):
         by_month.metric("revenue", scenarios=A, period=YEAR, filters={"date": "2021-02-15"})
+
+
+@pytest.mark.parametrize(
+    ("period", "chosen"),
+    [
+        (("2025-W18", "2025-W25"), {"month": ["2025-05"]}),
+        ("2025-W22", {"month": ["2025-05"]}),
+        (("2025-W18", "2025-W25"), {"month": {"exclude": ["2025-05"]}}),
+        (("2025-W10", "2025-W30"), {"quarter": ["2025-Q2"]}),
+        (("2025-W01", "2025-W30"), {"year": {"exclude": ["2025"]}}),
+    ],
+)
+def test_a_filter_by_periods_that_cut_those_of_the_range_is_refused(
+    tmp_path: Path, period: str | tuple[str, str], chosen: dict[str, Any]
+) -> None:
+    books = ledger(tmp_path, "\n".join(f"{day} actual P {amount}" for day, amount in IN_WEEKS.items()))
+    with pytest.raises(BadPeriod, match="the weeks of the range do not make up") as refused:
+        books.metric("revenue", scenarios=A, period=period, filters=chosen)
+    assert (refused.value.field or "").startswith("filters.")
+    start, end = (period, period) if isinstance(period, str) else period
+    with pytest.raises(BadPeriod, match="the weeks of the range do not make up"):
+        rows_of(books, period_start=start, period_end=end, filters=chosen)
+
+
+def test_a_filter_by_periods_that_cut_no_period_of_the_range_keeps_its_days(tmp_path: Path) -> None:
+    books = ledger(tmp_path, "\n".join(f"{day} actual P {amount}" for day, amount in IN_WEEKS.items()))
+    asked = {"scenarios": A, "filters": {"month": ["2025-05"]}}
+    assert figure(books.metric("revenue", period=("2025-05-01", "2025-06-30"), **asked)) == 111
+    assert figure(books.metric("revenue", period=("2025-W19", "2025-W21"), **asked)) == 10
+    assert figure(books.metric("revenue", period=("2025-W01", "2025-W04"), **asked)) is None
+    quarter = {"scenarios": A, "filters": {"quarter": "2025-Q2"}}  # it begins before the weeks and ends after them
+    assert figure(books.metric("revenue", period=("2025-W18", "2025-W25"), **quarter)) == 1111
 
 
 def test_more_figures_than_anybody_reads_are_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -314,9 +314,8 @@ def years_earlier(calendar: Calendar, bounds: PeriodBounds, years: int) -> Perio
     )
     if end.end < calendar.ordinals[bounds.end.grain][0]:
         return None
-    return PeriodBounds(
-        clamped_period(calendar, bounds.start.grain, start.start), calendar.period(bounds.end.grain, end.end)
-    )
+    last = calendar.period(bounds.end.grain, end.end)
+    return PeriodBounds(clamped_period(calendar, bounds.start.grain, start.start), last)
 
 
 def without_counterpart(calendar: Calendar, bounds: PeriodBounds, years: int) -> Iterator[Period]:
