@@ -7,7 +7,6 @@ OTHER_FORMAT = "init does not read this format"
 
 DIFFERENTIAL: dict[str, str] = {
     "F8_table_shows_more_digits": "the table formats a quotient that is not rounded",
-    "F11_time_filter_cuts_weeks": "a filter by periods that cut those of the range is answered",
     "F12_ranked_by_another_figure": "a ranking reads a figure without the weights of its inner dimensions",
     "F13_constant_beside_missing": "a formula with a constant is another figure by its name than written out",
     "F14_driver_rows_show_an_amount_twice": "a member's row of drivers holds what has no volume",
