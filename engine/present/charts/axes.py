@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from engine.present.charts.columns import printable
 from engine.present.charts.grid import Grid
 from engine.present.charts.periods import labels_of
 from engine.present.charts.picture import HUNDREDFOLD, ChartInput, Theme, Unit, Vega, title_words
@@ -174,11 +175,16 @@ def apart(pixels: Sequence[float], height: float, gap: float = GAP) -> list[floa
 def tooltip(**titles: tuple[str, str | None]) -> list[Vega]:
     """Return the tooltip encoding: a title and a number format by field."""
     return [
-        {"field": name, "type": "nominal", "title": title}
+        {"field": name, "type": "nominal", "title": quotable(title)}
         if shape is None
-        else {"field": name, "type": "quantitative", "title": title, "format": shape}
+        else {"field": name, "type": "quantitative", "title": quotable(title), "format": shape}
         for name, (title, shape) in titles.items()
     ]
+
+
+def quotable(text: str) -> str:
+    """Return a title as Vega-Lite writes it between quotes into an expression, where it escapes quotes alone."""
+    return printable(text).replace("\\", "\\\\")
 
 
 def point_tooltip(sheet: ChartInput, unit: Unit) -> list[Vega]:

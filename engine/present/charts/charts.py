@@ -14,7 +14,7 @@ from engine.model.requests import ChartSpec
 from engine.present.charts.areas import area
 from engine.present.charts.axes import broken
 from engine.present.charts.bars import bar, horizontal_bar
-from engine.present.charts.columns import LONGEST, Columns, columns_of, plain
+from engine.present.charts.columns import LONGEST, Columns, columns_of, plain, printable
 from engine.present.charts.heatmaps import cohort_heatmap
 from engine.present.charts.lines import forecast_line, line
 from engine.present.charts.picture import SUBTITLE_SIZE, TITLE_SIZE, ChartInput, Picture
@@ -206,7 +206,7 @@ def vega_lite(sheet: ChartInput, drawn: Picture) -> Mapping[str, Any]:
     unit = f"in {drawn.unit.words}" if drawn.unit.words and not drawn.is_said else None
     subtitle = " · ".join(part for part in (spec.subtitle, unit, *drawn.said) if part)
     room = max(drawn.width, LEAST_TITLE)
-    return {
+    picture = {
         "$schema": SCHEMA,
         "description": " ".join((f"{spec.title}.", *drawn.sentences)),
         "title": {
@@ -221,3 +221,13 @@ def vega_lite(sheet: ChartInput, drawn: Picture) -> Mapping[str, Any]:
         "layer": drawn.layer,
         "config": sheet.theme.config(),
     }
+    return {key: without_controls(part) for key, part in picture.items()}
+
+
+def without_controls(part: Any) -> Any:  # noqa: ANN401 - what JSON holds
+    """Return a part of a specification whose texts hold no control characters: the program that draws aborts at one."""
+    if isinstance(part, str):
+        return part if part.isprintable() else "\n".join(map(printable, part.split("\n")))
+    if isinstance(part, Mapping):
+        return {key: without_controls(inner) for key, inner in part.items()}
+    return list(map(without_controls, part)) if isinstance(part, list | tuple) else part

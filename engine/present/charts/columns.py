@@ -30,7 +30,7 @@ def names_of(frame: pl.DataFrame, name: str, part: str) -> list[str]:
             f"result = result.filter(pl.col({name!r}).is_not_null())",
             mended=frame.filter(column.is_not_null()),
         )
-    texts = [text_of(value) for value in column.to_list()]
+    texts = [printable(text_of(value)) for value in column.to_list()]
     longest = max(texts, key=len)
     if len(longest) > LONGEST:
         raise bad_data(
@@ -40,6 +40,11 @@ def names_of(frame: pl.DataFrame, name: str, part: str) -> list[str]:
             longest,
         )
     return texts
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters and ends of lines: expressions of Vega and pictures hold none."""
+    return "".join(mark if mark.isprintable() else " " for mark in text)
 
 
 def text_of(value: object) -> str:

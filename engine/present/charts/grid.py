@@ -11,7 +11,7 @@ from engine.model.calendar.periods import Grain
 from engine.model.errors import ChartInvalid
 from engine.model.exact import Exact
 from engine.model.requests import ScenarioStyle
-from engine.present.charts.columns import figures_of, names_of
+from engine.present.charts.columns import figures_of, names_of, printable
 from engine.present.charts.periods import grain_of, in_time, words_of
 from engine.present.charts.picture import HUNDREDFOLD, ChartInput, Unit, asked_unit, unit_of
 from engine.present.charts.refusals import bad_data, bad_spec, no_data, some
@@ -78,8 +78,8 @@ def grid_of(sheet: ChartInput) -> Grid:
     split = None if columns.series is None else names_of(frame, columns.series, "series")
     found: dict[tuple[str, str], float | None] = {}
     for name in columns.y:
-        add(sheet, found, split or [name] * len(xs), xs, figures_of(frame, name))
-    names = list(dict.fromkeys(columns.y if split is None else split))
+        add(sheet, found, split or [printable(name)] * len(xs), xs, figures_of(frame, name))
+    names = list(dict.fromkeys(map(printable, columns.y) if split is None else split))
     if split is not None and sheet.takes.series == "must" and grain_of(names) is not None:
         names.sort()  # cohorts sort by name
     order, grain = order_of(sheet, list(dict.fromkeys(xs)))

@@ -152,8 +152,10 @@ def splitting(frame: pl.DataFrame, keys: Sequence[str]) -> list[str]:
 
 
 def of_first(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, str]:
-    """Return the rows with the first name in a column, and the code that keeps them."""
+    """Return the rows with the first name in a column, and the code that keeps them; all of them if there is none."""
     first = next(iter(rows[name].drop_nulls()), None)
+    if first is None:
+        return rows, ""
     return rows.filter(pl.col(name) == first), f".filter(pl.col({name!r}) == {first!r})"
 
 

@@ -374,3 +374,18 @@ def test_figures_that_hardly_differ_are_drawn(kind: str, values: list[float]) ->
     if kind == "area":
         table, series = {**table, "value": [abs(value) for value in values]}, None
     assert "NaN" not in drawn(ChartCase({"chart_type": kind, "x": x, "series": series}, table).chart())
+
+
+@pytest.mark.parametrize("end", ["\\", "\\'", "\u2028x", "\n", '\\"]', "\x1b[2J"])
+@pytest.mark.parametrize("kind", CASES)
+def test_names_and_units_with_any_mark_are_drawn(kind: str, end: str) -> None:
+    case = CASES[kind]
+
+    def named(part: Any) -> Any:
+        return tuple(map(named, part)) if isinstance(part, tuple) else f"{part}{end}"
+
+    columns = {part: named(case.spec[part]) for part in ("x", "y", "series", "label") if part in case.spec}
+    table = {f"{name}{end}": values for name, values in case.table.items()}
+    assert drawn(ChartCase({**case.spec, **columns, "unit": None}, table).chart())
+    if kind != "scatter":
+        assert drawn(ChartCase({**case.spec, "unit": f"u{end}"}, case.table).chart())

@@ -27,6 +27,7 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> ResultBooks:
 @example(4)  # a series without a figure
 @example(49)  # 500 products of equal volumes
 @example(320)  # one column named twice
+@example(68950)  # a column without a name that would tell rows apart
 @example(1371)  # rows of a scatter that the columns left do not tell apart
 def test_a_random_chart_is_drawn_or_refused(books: ResultBooks, seed: int) -> None:
     random = Random(seed)
