@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.extract_formats import (
     BlankRule,
@@ -16,7 +17,7 @@ from engine.model.extract_formats import (
     NegativeStyle,
     NumberFormat,
 )
-from server.ingest.columns import ParsedColumn, parse_amounts, parse_numbers, to_text
+from server.ingest.columns import NO_RESIDUES, ParsedColumn, parse_amounts, parse_numbers, to_text
 
 SPACES = "[ \u00a0\u202f]"  # of every kind that spreadsheets group digits with
 APOSTROPHES = "['\u2019]"
@@ -59,7 +60,7 @@ def read_amounts(column: pl.Series, numbers: NumberFormat, places: int) -> Parse
         reasons = reasons.set(blank, None)
     elif numbers.blank is BlankRule.ZERO:
         values, reasons = values.set(blank, 0), reasons.set(blank, None)
-    return with_hints(column, ParsedColumn(values, reasons), numbers)
+    return with_hints(column, ParsedColumn(values, reasons, parsed.residues), numbers)
 
 
 def plain_texts(column: pl.Series, numbers: NumberFormat) -> pl.Series:
@@ -98,7 +99,7 @@ def scaled(column: pl.Series, factor: Decimal, places: int) -> ParsedColumn:
     more = 0 if multiplier == 1 else MORE_PLACES
     parsed = parse_amounts(column, max(shift, 0) + more)
     if multiplier == 1 and shift >= 0:
-        return ParsedColumn(parsed.values, reasons_for(parsed.reasons, places))
+        return replace(parsed, reasons=reasons_for(parsed.reasons, places))
     divisor = 10 ** (max(-shift, 0) + more)
     wide = pl.col("value").cast(pl.Int128) * pl.lit(multiplier, pl.Int128)
     frame = pl.DataFrame({"value": parsed.values, "reason": reasons_for(parsed.reasons, places)}).select(
@@ -138,7 +139,7 @@ def with_hints(column: pl.Series, parsed: ParsedColumn, numbers: NumberFormat) -
         .otherwise(pl.col("reason"))
         .alias("reason")
     )["reason"]
-    return ParsedColumn(parsed.values, said)
+    return replace(parsed, reasons=said)
 
 
 # Amounts of several columns.
@@ -172,7 +173,8 @@ def subtract(
     nothing = reads[0].values.is_null() & reads[1].values.is_null()
     values = frame.select(pl.when(reason.is_null()).then(pl.col("units")).cast(pl.Int64).alias("units"))["units"]
     written = joined_texts([debit, credit], " − ")
-    parsed = ParsedColumn(values.set(nothing, None), frame.select(reason.alias("reason"))["reason"])
+    residues = reads[0].residues + reads[1].residues
+    parsed = ParsedColumn(values.set(nothing, None), frame.select(reason.alias("reason"))["reason"], residues)
     return WrittenAmounts(written, parsed, reads[1].values)
 
 
@@ -193,19 +195,20 @@ def by_side(
     sign = 1 if rule.credits is CreditSign.NEGATIVE else -1
     signed = pl.when("credit").then(pl.col("value") * sign).otherwise("value")
     made = frame.select(pl.when(reason.is_null()).then(signed).alias("value"), reason.alias("reason"))
-    parsed = ParsedColumn(made["value"], made["reason"])
+    parsed = ParsedColumn(made["value"], made["reason"], read.residues)
     return WrittenAmounts(joined_texts([amount, side], " "), parsed, read.values.set(~is_credit, None))
 
 
 def multiply(factors: Sequence[pl.Series], numbers: NumberFormat, places: int) -> WrittenAmounts:
     """Return the product of some columns. It has as many decimal places as its factors together."""
     written = joined_texts(factors, " × ")
-    product, shift, reason = pl.lit(1, pl.Int128), 0, pl.lit(None, pl.String)
+    product, shift, reason, residues = pl.lit(1, pl.Int128), 0, pl.lit(None, pl.String), NO_RESIDUES
     columns: dict[str, pl.Series] = {}
     for number, factor in enumerate(factors):
         own = most_places(factor, numbers)
         read = read_amounts(factor, numbers, own)
         columns |= {f"value {number}": read.values, f"reason {number}": read.reasons}
+        residues += read.residues
         reason = pl.coalesce(reason, f"reason {number}", too_large(product))
         product = pl.when(reason.is_null()).then(product * pl.col(f"value {number}").cast(pl.Int128))
         shift += own
@@ -216,15 +219,14 @@ def multiply(factors: Sequence[pl.Series], numbers: NumberFormat, places: int) -
     made = pl.DataFrame(columns).select(
         pl.when(reason.is_null()).then(units).cast(pl.Int64).alias("value"), reason.alias("reason")
     )
-    return WrittenAmounts(written, ParsedColumn(made["value"], made["reason"]))
+    return WrittenAmounts(written, ParsedColumn(made["value"], made["reason"], residues))
 
 
 def most_places(column: pl.Series, numbers: NumberFormat) -> int:
     """Return how many decimal places the numbers of a column have at most."""
     if column.dtype.is_decimal():
         return int(getattr(column.dtype, "scale", 0))
-    point = re.escape(numbers.decimal or ".")
-    decimals = to_text(column).str.extract(rf"{point}(\d*?)0*\D*$", 1).str.len_chars().max()
+    decimals = plain_numbers(column, numbers).str.extract(r"\.(\d*?)0*\D*$", 1).str.len_chars().max()
     return min(int(decimals) if isinstance(decimals, int) else 0, MOST_PLACES)
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Generator
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import polars as pl
 from msgspec import Struct
@@ -61,6 +61,31 @@ SCIENTIFIC = r"^[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+$"
 ISO_DAY = f"^{GRAINS[Grain.DATE].shape.pattern}"  # perhaps with a time after it
 INT64 = 2**63
 DIGITS = 18  # that always fit into Int64
+SURE_DIGITS = 15  # of a number that a double gives back whatever they are, and that spreadsheets show
+TINY_PLACES = 4  # behind the last place of a measure; a number below half a unit of the last of them is a residue
+NOISE = Decimal("1e-15")  # of a number, the most that a computation with doubles is taken to have added
+
+
+class Residues(Struct, frozen=True):
+    """Amounts that lost what a computation with doubles left behind their last place: how many, and the most lost."""
+
+    amounts: int = 0
+    largest: Decimal = Decimal(0)
+
+    def __add__(self, other: "Residues") -> "Residues":
+        """Return both together."""
+        return Residues(self.amounts + other.amounts, max(self.largest, other.largest))
+
+    def __str__(self) -> str:
+        """Return the count in words; empty if there are none."""
+        if not self.amounts:
+            return ""
+        one = self.amounts == 1
+        were = "amount was" if one else "amounts were"
+        return f"{self.amounts:,} {were} loaded without the residue of a computation, {self.largest:.2E} at most"
+
+
+NO_RESIDUES: Final = Residues()
 
 
 class ParsedColumn(Struct, frozen=True):
@@ -68,6 +93,7 @@ class ParsedColumn(Struct, frozen=True):
 
     values: pl.Series
     reasons: pl.Series
+    residues: Residues = NO_RESIDUES
 
 
 def to_text(column: pl.Series) -> pl.Series:
@@ -86,7 +112,8 @@ def with_rest(column: pl.Series, plain: pl.Series, parse: Callable[[pl.Series], 
     if not unread.any():
         return ParsedColumn(plain, reasons)
     parsed, places = parse(column.filter(unread)), unread.arg_true()
-    return ParsedColumn(plain.scatter(places, parsed.values), reasons.scatter(places, parsed.reasons))
+    values, reasons = plain.scatter(places, parsed.values), reasons.scatter(places, parsed.reasons)
+    return ParsedColumn(values, reasons, parsed.residues)
 
 
 def parse_amounts(column: pl.Series, places: int) -> ParsedColumn:
@@ -101,7 +128,9 @@ def parse_amounts(column: pl.Series, places: int) -> ParsedColumn:
 
 def parse_any_amounts(column: pl.Series, places: int) -> ParsedColumn:
     """Return amounts that may be spaced, in scientific notation, too fine, too large or no numbers."""
-    frame = pl.DataFrame({"written": parse_numbers(column)}).with_columns(
+    written = parse_numbers(column)
+    plain, residues = without_residues(written, places)
+    frame = pl.DataFrame({"written": plain}).with_columns(
         is_number=pl.col("written").str.contains(NUMBER),
         sign=pl.when(pl.col("written").str.starts_with("-")).then(pl.lit("-")).otherwise(pl.lit("")),
         digits=pl.col("written").str.strip_chars_start("+-"),
@@ -126,7 +155,35 @@ def parse_any_amounts(column: pl.Series, places: int) -> ParsedColumn:
         .when(pl.col("units").is_null())
         .then(pl.lit("is too large")),
     )
-    return ParsedColumn(judged["values"], judged["reasons"])
+    return ParsedColumn(judged["values"], judged["reasons"], residues)
+
+
+def without_residues(written: pl.Series, places: int) -> tuple[pl.Series, Residues]:
+    """Return plain numbers without what computations with doubles leave behind their last place: 0.30000000000000004.
+
+    A number with more digits than a double has for sure is read as a spreadsheet shows it, with SURE_DIGITS of them, if
+    that has few enough places and takes away no more than such a computation adds. A number that is far smaller than
+    the last place is 0.
+    """
+    fine = written.filter(written.str.contains(rf"^[+-]?\d*\.\d{{{places}}}\d*[1-9]\d*$").fill_null(value=False))
+    if fine.is_empty():
+        return written, NO_RESIDUES
+    shown = {text: plain for text in fine.unique() if (plain := without_residue(Decimal(text), places)) is not None}
+    if not shown:
+        return written, NO_RESIDUES
+    amounts = int(fine.is_in(list(shown)).sum())
+    largest = max(abs(Decimal(text) - plain) for text, plain in shown.items())
+    return written.replace({text: format(plain, "f") for text, plain in shown.items()}), Residues(amounts, largest)
+
+
+def without_residue(number: Decimal, places: int) -> Decimal | None:
+    """Return a number that is finer than some places without its residue; None if it has none."""
+    tiny = Decimal((0, (5,), -places - TINY_PLACES - 1))
+    if abs(number) < tiny:
+        return Decimal(0)
+    shown = Context(prec=SURE_DIGITS).plus(number).normalize()
+    is_residue = abs(number - shown) < max(tiny, abs(number) * NOISE)
+    return shown if is_residue and -int(shown.as_tuple().exponent) <= places else None
 
 
 def parse_numbers(column: pl.Series) -> pl.Series:

@@ -26,6 +26,8 @@ from engine.model.members.trees import HierarchyFault, leaf_members, ragged_node
 from server.ingest.amounts import plain_numbers, plain_texts
 from server.ingest.columns import (
     EXTRACT,
+    NO_RESIDUES,
+    Residues,
     RowSource,
     parse_days,
     to_text,
@@ -74,6 +76,7 @@ def shape_facts(
         amount = shaping.amounts(measure)
         rejects.where(amount.read.reasons.is_not_null(), measure.column, amount.written, amount.read.reasons)
         columns[key], amounts[key] = amount.read.values, amount.written
+        shaping.residues += amount.read.residues
     if conversion := binding.conversion:
         units = columns[conversion.measure]
         columns[conversion.into] = convert(shaping, conversion, domain, catalogue, tables, units, difference)
@@ -198,6 +201,7 @@ class Delivery:
     surveyed: SurveyedTable | None = None  # of facts that stay where they are
     span: Span | None = None  # days asked for, else of the rows that came
     rounding: RoundingDifference = field(default_factory=RoundingDifference)  # of converted amounts
+    residues: Residues = NO_RESIDUES  # of amounts
     recorded: Mapping[str, Any] = field(default_factory=dict)  # how the feed's last load was read
     format: FeedFormat = field(init=False)
 
@@ -268,6 +272,7 @@ class Delivery:
         binding = self.format.of_rows(piece, name)
         shaping = ExtractMapper(binding, piece, self.rejects, self.periods)
         shaped = shape_facts(shaping, domain, self.place.catalogue, tables, self.rounding)
+        self.residues += shaping.residues
         facts = self._with_figures(domain, shaped, binding.format.numbers)
         if self.periods is None:
             self.span = widen_span(self.span, facts)

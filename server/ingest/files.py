@@ -3,7 +3,6 @@
 import codecs
 import csv
 import os
-import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -19,6 +18,7 @@ from msgspec import Struct
 from engine.model.extract_formats import CsvFormat, ExtractFormat
 from server.ingest.columns import EXTRACT, FormatDetector
 from server.ingest.rejects import FILE, ROW, LoadFailed
+from server.ingest.workbooks import formulas_of, sheet_cells, unvalued_fault
 
 PIECE = 500_000  # rows in memory at once
 TYPED = (".parquet", ".arrow")
@@ -38,12 +38,6 @@ UTF16 = "utf-16"
 BLOCK = 1 << 22  # characters that are decoded at once
 LETTERS = 26
 MIDNIGHT = " 00:00:00"  # behind a name that is a day in a workbook
-FAILED = re.compile(r"Error\((\w+)\)")  # in what the reader of workbooks says of a cell
-FAULT: Final = "#ERROR!"  # of a cell that cannot be read otherwise
-FAULTS: Final = {
-    "Div0": "#DIV/0!", "NA": "#N/A", "Name": "#NAME?", "Null": "#NULL!", "Num": "#NUM!", "Ref": "#REF!",
-    "Value": "#VALUE!",
-}  # fmt: skip
 
 
 class WrittenFormat(Struct, frozen=True):
@@ -323,6 +317,9 @@ def read_sheet(path: Path, sheet: str | None, formats: FormatDetector) -> FileSc
     cells = sheet_cells(workbook, sheet or 0)
     if not cells.width:
         return FileScan(cells.lazy())
+    name = sheet or workbook.sheet_names[0]
+    if (cell := formulas_of(path, name).unvalued) is not None:
+        raise LoadFailed(EXTRACT, f"{path.name}: {unvalued_fault(name, cell)}")
     numbers = formats.heading_rows(path.name, cells)
     if max(numbers, default=0) > cells.height:
         says = f"{path.name} has {cells.height} rows, and its column names stand in row {max(numbers)}"
@@ -331,20 +328,6 @@ def read_sheet(path: Path, sheet: str | None, formats: FormatDetector) -> FileSc
     cells.columns = join_names(heads) if heads else letters(cells.width)
     above = max(numbers, default=0)
     return FileScan(cells[above:].lazy(), above + 1)
-
-
-def sheet_cells(workbook: fastexcel.ExcelReader, sheet: str | int) -> pl.DataFrame:
-    """Return the cells of a sheet as text, a formula that failed as the error that Excel shows."""
-    batch, errors = workbook.load_sheet(sheet, header_row=None, skip_rows=0, dtypes="string").to_arrow_with_errors()
-    cells = pl.DataFrame(batch)
-    failed: dict[int, dict[int, str]] = {}
-    for error in errors.errors if errors else ():
-        row, column = error.position
-        found = FAILED.search(error.detail)
-        failed.setdefault(column, {})[row] = FAULTS.get(found[1], FAULT) if found else FAULT
-    for column, texts in failed.items():
-        cells = cells.with_columns(cells.to_series(column).scatter(list(texts), list(texts.values())))
-    return cells
 
 
 def first_used_row(cells: pl.DataFrame) -> int:

@@ -167,6 +167,7 @@ class LoadResult(Struct, frozen=True, kw_only=True):
     sums: Sequence[RejectSum]  # of the rejects
     detected: Sequence[str] = ()  # keys that the files showed, with what showed them
     rounded: str = ""  # what rounding converted amounts did, in words
+    residues: str = ""  # what amounts lost that computations had left on them, in words
 
 
 def load(
@@ -302,6 +303,7 @@ def receive_and_publish(
                     sums=rejects.sums,
                     detected=delivery.format.remarks,
                     rounded=str(delivery.rounding),
+                    residues=str(delivery.residues),
                 )
             )
         with binding_errors(deliveries[-1], PUBLISH):

@@ -11,7 +11,7 @@ from engine.model.catalogue import Measure
 from engine.model.extract_formats import CreditSign, DateFormat, DebitCredit
 from engine.model.feeds import Binding, ColumnMapping
 from server.ingest.amounts import WrittenAmounts, by_side, multiply, plain_numbers, read_amounts, subtract
-from server.ingest.columns import ParsedColumn, to_text
+from server.ingest.columns import NO_RESIDUES, ParsedColumn, Residues, to_text
 from server.ingest.dates import iso_texts, joined_parts
 from server.ingest.detection import undecided
 from server.ingest.findings import Ambiguity, Reading, located
@@ -32,6 +32,7 @@ class ExtractMapper:
     rejects: Rejects
     periods: PeriodRange | None = None  # requested; None for all
     columns: dict[str, pl.Series] = field(default_factory=dict)  # parsed so far, so that each rejects its rows once
+    residues: Residues = NO_RESIDUES  # of the amounts
 
     def column(self, name: str) -> pl.Series:
         """Return the values of a column of the live table."""

@@ -24,8 +24,9 @@ from server.ingest.dialect import (
     places_behind,
     split_records,
 )
-from server.ingest.files import join_names, sheet_cells
+from server.ingest.files import join_names
 from server.ingest.findings import Finding, Findings, SampleFault, SampleTable
+from server.ingest.workbooks import formulas_of, sheet_cells, unvalued_fault
 
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
 SCANS: Final[Mapping[str, Callable[[Path], pl.LazyFrame]]] = {
@@ -225,6 +226,8 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
         if header_row is None:
             continue
         found = True
+        if (cell := formulas_of(path, sheet).unvalued) is not None:
+            raise SampleFault(f"{path.name}: {unvalued_fault(sheet, cell)}")
         refuse_repeated(f"{path.name} [{sheet}]", header_row, records[header_row - 1])
         table = TextTable(records, header_row, Findings())
         decided = heading_findings(table, whole=False).decided

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from engine.model.calendar.periods import Grain
 from server.ingest.amounts import read_amounts
+from server.ingest.columns import without_residue
 from server.ingest.findings import Finding, Findings, located
 from server.ingest.notation import (
     FORMULA_FAULT,
@@ -31,7 +32,8 @@ from server.setup.totals import without_totals
 from server.setup.trees import match_members, member_table
 from server.setup.words import named_currency, scenario_kind, slug, title
 
-MOST_PLACES: Final = 12
+FEWEST_PLACES, MOST_PLACES = 2, 12  # that a measure is proposed with
+RESIDUES: Final = 0.5  # share of the amounts up to which residues of computations do not count
 HOW_AMOUNTS: Final = (
     "write amounts in the file as 1234.50 or -1234.50, with a hyphen in front as the minus and without a currency, and "
     "the marks of debits and credits in a column of their own"
@@ -208,14 +210,17 @@ def measures_of(found: TableProfile, findings: Findings) -> Iterator[MeasureColu
 
 
 def places_of(columns: Sequence[NumberColumn], notation: Notation, factor: Decimal) -> int:
-    """Return how many decimal places the amounts of some columns have in the sample."""
-    most = 2
-    for column in columns:
-        for text, _ in column.numbers:
-            digits = sign_of(text).digits
-            if notation.pattern.match(digits):
-                exponent = (notation.value(digits) * factor).normalize().as_tuple().exponent
-                most = max(most, -int(exponent))
+    """Return how many decimal places the amounts of some columns have in the sample.
+
+    What computations left on a few of them does not count: a load reads 1.16E-10 beside cents as 0.
+    """
+    texts = [sign_of(text).digits for column in columns for text, _ in column.numbers]
+    values = [(notation.value(digits) * factor).normalize() for digits in texts if notation.pattern.match(digits)]
+    fine = [value for value in values if -int(value.as_tuple().exponent) > FEWEST_PLACES]
+    kept = [value for value in fine if without_residue(value, FEWEST_PLACES) is None]
+    if len(fine) - len(kept) <= RESIDUES * len(values):
+        fine = kept
+    most = max((-int(value.as_tuple().exponent) for value in fine), default=FEWEST_PLACES)
     return min(most, MOST_PLACES)
 
 

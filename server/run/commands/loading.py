@@ -67,8 +67,8 @@ def load_feeds(
         out.print(f"{loaded.binding}: {rows} ({loaded.load}){others}", markup=False)
         for remark in loaded.detected:
             out.print(f"  read with {remark}", markup=False, soft_wrap=True)
-        if loaded.rounded:
-            out.print(f"  {loaded.rounded}", markup=False)
+        for said in filter(None, (loaded.rounded, loaded.residues)):
+            out.print(f"  {said}", markup=False)
         tell_rejects(place, loaded.load, loaded.rejects, loaded.sums)
     catalogue, filled = instance.catalogue, {binding.target for binding in chosen}
     of_domains = {domain.key: {domain.table, *tables_of(domain, catalogue)} for domain in catalogue.domains.values()}

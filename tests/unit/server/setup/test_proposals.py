@@ -1,13 +1,16 @@
 """What init makes of columns and tables: the roles of columns, members, and trees by parents, levels and prefixes."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from server.ingest.findings import Findings, SampleTable
+from server.ingest.notation import PLAIN_FIRST, NumberColumn
 from server.ingest.sampling import SourceTable, sample_file
 from server.setup.dimensions import dimension_key
+from server.setup.facts import places_of
 from server.setup.roles import TableProfile, profile_table
 from server.setup.totals import without_totals
 from server.setup.trees import flat_tree, level_columns, level_tree, match_members, prefix_tree
@@ -146,3 +149,19 @@ def test_a_large_file_is_sampled_and_its_ids_are_looked_up_in_every_row(
     assert found.sample.rows.null_count() > 0  # rows further down, whose numbers are not known
     assert "RARE" not in found.sample.frame["account"].to_list()
     assert sorted(found.distinct(["account"])["account"]) == [*(f"A{number}" for number in range(7)), "RARE"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "places"),
+    [
+        ("1.5 21693025.26", 2),
+        ("1.50 1.125 0.30000000000000004", 3),
+        ("6922909.93 -12.10 1.16415E-10 -7.27596E-12 2.00", 2),  # what a computation left beside cents
+        ("1.16415E-10 7.27596E-12", 12),  # numbers of that size
+        ("0.000037891234 1", 12),
+    ],
+)
+def test_a_measure_has_the_places_of_its_amounts_and_not_of_residues(texts: str, places: int) -> None:
+    numbers = tuple((text, row) for row, text in enumerate(texts.split(), 2))
+    column = NumberColumn("amount", numbers, (), None, has_blank=False)
+    assert places_of([column], PLAIN_FIRST[0], Decimal(1)) == places

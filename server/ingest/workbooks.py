@@ -1,0 +1,159 @@
+"""Workbooks: the cells of a sheet as text, each number as the shortest text that gives its double back."""
+
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final
+from xml.etree import ElementTree as ET
+from zipfile import BadZipFile, ZipFile
+
+import fastexcel
+import polars as pl
+from fastexcel import DType
+from msgspec import Struct
+
+from server.ingest.columns import expand_exponents
+
+FAILED = re.compile(r"Error\((\w+)\)")  # in what the reader of workbooks says of a cell
+FAULT: Final = "#ERROR!"  # of a cell that cannot be read otherwise
+FAULTS: Final = {
+    "Div0": "#DIV/0!", "NA": "#N/A", "Name": "#NAME?", "Null": "#NULL!", "Num": "#NUM!", "Ref": "#REF!",
+    "Value": "#VALUE!",
+}  # fmt: skip
+PRINTED: Final = r"^-?(0|[1-9]\d*)(\.\d{0,8}[1-9])?$"  # how the reader prints a number: with at most 9 decimal places
+BLOCK: Final = 1 << 22  # bytes of a sheet that are searched for formulas at once
+ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
+FORMULA: Final = re.compile(rb"<(?:\w+:)?c\s([^>]*)>\s*(<(?:\w+:)?f[\s/>].*?)</(?:\w+:)?c>", re.DOTALL)
+VALUE: Final = re.compile(rb"<(?:\w+:)?v(?:\s[^>]*)?(?:/>|>([^<]*))")
+ADDRESS: Final = re.compile(rb'\br="([A-Z]+\d+)"')
+ZERO: Final = re.compile(rb"-?0(\.0*)?(E.*)?")
+BOOK, LINKS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
+UNREADABLE: Final = (BadZipFile, zlib.error, ET.ParseError, NotImplementedError, RuntimeError)
+
+
+def sheet_cells(workbook: fastexcel.ExcelReader, sheet: str | int) -> pl.DataFrame:
+    """Return the cells of a sheet as text, a formula that failed as the error that Excel shows.
+
+    The reader prints numbers with nine decimal places. So the sheet is read as doubles too; their texts stand in for
+    what it prints, except where the cell is a text.
+    """
+    batch, errors = loaded(workbook, sheet, "string").to_arrow_with_errors()
+    cells = pl.DataFrame(batch)
+    failed: dict[int, dict[int, str]] = {}
+    for error in errors.errors if errors else ():
+        row, column = error.position
+        reason = FAILED.search(error.detail)
+        failed.setdefault(column, {})[row] = FAULTS.get(reason[1], FAULT) if reason else FAULT
+    cells = with_doubles(cells, workbook, sheet)
+    for column, texts in failed.items():
+        cells = cells.with_columns(cells.to_series(column).scatter(list(texts), list(texts.values())))
+    return cells
+
+
+def loaded(workbook: fastexcel.ExcelReader, sheet: str | int, dtype: DType) -> fastexcel.ExcelSheet:
+    """Return a sheet, every row of it, read as one type."""
+    return workbook.load_sheet(sheet, header_row=None, skip_rows=0, dtypes=dtype)
+
+
+def with_doubles(cells: pl.DataFrame, workbook: fastexcel.ExcelReader, sheet: str | int) -> pl.DataFrame:
+    """Return cells whose numbers are the shortest texts of their doubles."""
+    if cells.is_empty():
+        return cells
+    doubles = pl.DataFrame(loaded(workbook, sheet, "float").to_arrow())
+    texts = {name: shortest_texts(doubles[name]) for name in cells.columns}
+    differs = {
+        name: differ
+        for name, text in texts.items()
+        if (differ := ((text != cells[name]) & cells[name].str.contains(PRINTED)).fill_null(value=False)).any()
+    }
+    if not differs:
+        return cells
+    numbers = pl.DataFrame(loaded(workbook, sheet, "boolean").to_arrow())  # no text is read as one, but every number
+    return cells.with_columns(
+        texts[name].zip_with(differ & numbers[name].is_not_null(), cells[name]).alias(name)
+        for name, differ in differs.items()
+    )
+
+
+def shortest_texts(doubles: pl.Series) -> pl.Series:
+    """Return doubles as the shortest plain decimals that give them back."""
+    return expand_exponents(doubles.cast(pl.String).str.strip_suffix(".0"))
+
+
+# Formulas.
+
+
+class Formulas(Struct, frozen=True):
+    """The formulas of a sheet: how many, how many read 0, and the first cell of one without a stored value."""
+
+    count: int = 0
+    zeros: int = 0
+    unvalued: str | None = None
+
+
+def formulas_of(path: Path, sheet: str) -> Formulas:
+    """Return the formulas of a sheet. Raises OSError if the file is no workbook of XML."""
+    try:
+        with ZipFile(path) as archive:
+            part = sheet_part(archive, sheet)
+            if part is None:
+                return Formulas()
+            with archive.open(part) as file:
+                return counted(file)
+    except UNREADABLE as fault:
+        raise OSError(str(fault)) from fault
+
+
+def unvalued_fault(sheet: str, cell: str) -> str:
+    """Return what is wrong with a formula whose value nobody has computed, and what to do about it."""
+    return (
+        f"cell {cell} of sheet {sheet} is a formula without a stored value, as programs write them; open the workbook "
+        "in a spreadsheet and save it"
+    )
+
+
+def sheet_part(archive: ZipFile, sheet: str) -> str | None:
+    """Return the name of the part of a workbook that holds a sheet; None if there is none."""
+    names = set(archive.namelist())
+    if not {BOOK, LINKS} <= names:
+        return None
+    relations = ET.fromstring(archive.read(LINKS))  # noqa: S314 - expat itself ends what entities would expand to
+    links = {link.get("Id"): link.get("Target", "") for link in relations}
+    for node in ET.fromstring(archive.read(BOOK)).iter():  # noqa: S314 - as above
+        if node.tag.endswith("}sheet") and node.get("name") == sheet:
+            key = next((value for name, value in node.attrib.items() if name.endswith("}id")), None)
+            target = links.get(key, "")
+            part = target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
+            return part if part in names else None
+    return None
+
+
+def counted(file: IO[bytes]) -> Formulas:
+    """Return the formulas in the XML of a sheet."""
+    count = zeros = 0
+    unvalued = None
+    for rows in row_blocks(file):
+        if b"f>" not in rows and b"<f" not in rows:
+            continue
+        for attributes, body in FORMULA.findall(rows):
+            value = VALUE.search(body)
+            count += 1
+            if value is None or not (value[1] or b't="str"' in attributes):
+                address = ADDRESS.search(attributes)
+                unvalued = unvalued or (address[1].decode() if address else "of a formula")
+            elif ZERO.fullmatch(value[1] or b""):
+                zeros += 1
+    return Formulas(count, zeros, unvalued)
+
+
+def row_blocks(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the XML of a sheet in blocks that end behind a row."""
+    rest = b""
+    while block := file.read(BLOCK):
+        rest += block
+        ends = [end.end() for end in ROW_END.finditer(rest)]
+        if ends:
+            yield rest[: ends[-1]]
+            rest = rest[ends[-1] :]
+    yield rest
