@@ -1,6 +1,6 @@
 """Columns: an extract parsed to the types of the store, with a reason for each row that is rejected."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from datetime import date
 from decimal import Context, Decimal, InvalidOperation
 from functools import partial
@@ -103,6 +103,17 @@ def to_text(column: pl.Series) -> pl.Series:
         whole = column.cast(pl.Int64, strict=False)
         return whole.cast(pl.String).zip_with((whole == column).fill_null(value=False), as_text)
     return pl.DataFrame({"text": as_text}).select(pl.when(pl.col("text") != "").then(pl.col("text")))["text"]
+
+
+def joined(pieces: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return pieces of a table as one; a column that has several types is read as text, so that no digit changes."""
+    types: dict[str, set[pl.DataType]] = {}
+    for piece in pieces:
+        for name, dtype in piece.schema.items():
+            types.setdefault(name, set()).add(dtype)
+    several = [name for name, kinds in types.items() if len(kinds) > 1]
+    alike = (piece.with_columns(to_text(piece[name]) for name in several if name in piece.columns) for piece in pieces)
+    return pl.concat(alike, how="vertical")
 
 
 def with_rest(column: pl.Series, plain: pl.Series, parse: Callable[[pl.Series], ParsedColumn]) -> ParsedColumn:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from engine.instance.build.sources import SOURCES
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
 from engine.model.feeds import Binding, FeedSource, RejectAllowance, SourceKind
+from server.ingest.columns import joined
 from server.ingest.findings import SampleFault
 from server.ingest.rejects import FILE, ROW, LoadFailed
 from server.ingest.sources import extract
@@ -64,7 +65,7 @@ class DatabaseTable(Struct, frozen=True, kw_only=True):
         )
         try:
             parts = extract(binding, Path(), fiscal_calendar(FiscalYear()), None)
-            frame = pl.concat([rows for part in parts for rows in part.pieces], how="vertical_relaxed")
+            frame = joined([rows for part in parts for rows in part.pieces])
         except LoadFailed as failed:
             raise SampleFault(f"{self.kind.value}:{self.place}:{self.table} cannot be read: {failed}") from failed
         moments = [name for name, dtype in frame.schema.items() if dtype == pl.Datetime]

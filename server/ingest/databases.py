@@ -1,4 +1,4 @@
-"""Databases: queries through ADBC drivers, read-only and bound, in batches; DRIVERS has one entry a kind of source."""
+"""Databases: queries through ADBC drivers, read-only and bound, in batches; DRIVERS has one entry a kind of driver."""
 
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -21,6 +21,7 @@ from engine.model.feeds import PERIOD, Binding, LoadStatus, SourceKind, number_p
 from server.base.credentials import passwords, redact
 from server.ingest.columns import CONNECT, EXTRACT, ExtractRequest, RowSource, with_location
 from server.ingest.rejects import LoadFailed
+from server.ingest.sqlite import sqlite_rows
 
 PIECE = 500_000  # rows in memory at once
 CONNECT_SECONDS = 10
@@ -74,11 +75,6 @@ def postgresql_options(asked: ExtractRequest) -> Options:
     return {"uri": with_timeout(asked.secret or "")}
 
 
-def sqlite_options(asked: ExtractRequest) -> Options:
-    """Return the URI of a file of SQLite that is opened read-only."""
-    return {"uri": f"{database_file(asked).as_uri()}?mode=ro"}
-
-
 def duckdb_options(asked: ExtractRequest) -> Options:
     """Return the path of a file of DuckDB that is opened read-only; its queries reach no other file and no host."""
     closed = {"access_mode": "READ_ONLY", "enable_external_access": "false", "lock_configuration": "true"}
@@ -92,12 +88,6 @@ DRIVERS: Final[Mapping[SourceKind, Driver]] = {
         options=postgresql_options,
         session=("set default_transaction_read_only = on",),
         cancels=True,
-    ),
-    SourceKind.SQLITE: Driver(
-        module="adbc_driver_sqlite",
-        package="tieout[sqlite]",
-        options=sqlite_options,
-        session=("pragma query_only = on",),
     ),
     SourceKind.DUCKDB: Driver(
         module="adbc_driver_duckdb",
@@ -119,7 +109,10 @@ def read_database(asked: ExtractRequest) -> Iterator[RowSource]:
     binding = asked.binding
     for periods in query_ranges(binding.extract, asked.calendar, asked.periods):
         parameters = {**binding.parameters, **period_parameters(periods)}
-        yield RowSource(binding.source.key, query_rows(asked, parameters))
+        if binding.source.kind is SourceKind.SQLITE:
+            yield RowSource(binding.source.key, sqlite_rows(asked, database_file(asked), parameters))
+        else:
+            yield RowSource(binding.source.key, query_rows(asked, parameters))
 
 
 def query_rows(asked: ExtractRequest, parameters: Mapping[str, Parameter]) -> Generator[pl.DataFrame]:

@@ -29,6 +29,7 @@ from server.ingest.columns import (
     NO_RESIDUES,
     Residues,
     RowSource,
+    joined,
     parse_days,
     to_text,
 )
@@ -332,7 +333,7 @@ def widen_span(span: Span | None, facts: pl.DataFrame) -> Span | None:
 def concat_pieces(pieces: list[pl.DataFrame], binding: Binding) -> pl.DataFrame:
     """Return the rows of all files of a binding: members and nodes are judged together."""
     try:
-        return pl.concat(pieces, how="vertical_relaxed")
+        return joined(pieces)
     except (pl.exceptions.SchemaError, pl.exceptions.ShapeError) as fault:
         raise LoadFailed(EXTRACT, f"the files of {binding.extract} do not have the same columns") from fault
 

@@ -9,6 +9,7 @@ import fastexcel
 import polars as pl
 from msgspec import Struct
 
+from server.ingest.columns import to_text
 from server.ingest.database_samples import SAMPLE_ROWS, DatabaseTable, parse_database_table
 from server.ingest.dialect import (
     HEAD,
@@ -71,8 +72,8 @@ class SourceTable(Struct, frozen=True, kw_only=True):
         if self.database is not None:
             names = ", ".join(f'"{column}"' for column in columns)
             rows = self.database.rows(f"select distinct {names} from {self.database.table}")  # noqa: S608 - as told
-            return rows.select(pl.all().cast(pl.String)).rename(dict(zip(rows.columns, columns, strict=True)))
-        return self._scan().select(pl.col(*columns).cast(pl.String)).unique().sort(columns).collect(engine="streaming")
+            return as_texts(rows).rename(dict(zip(rows.columns, columns, strict=True)))
+        return as_texts(self._scan().select(columns).unique().collect(engine="streaming")).unique().sort(columns)
 
     def _scan(self) -> pl.LazyFrame:
         assert self.path is not None  # noqa: S101 - it is a file
@@ -93,6 +94,11 @@ class SourceTable(Struct, frozen=True, kw_only=True):
         )
 
 
+def as_texts(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows as texts, each as a load reads it: 4000 of the double 4000.0."""
+    return pl.DataFrame([to_text(column) for column in rows])
+
+
 def sample_source(text: str) -> Iterator[SourceTable]:
     """Yield the tables of a file, or a table of a database written as KIND:PLACE:TABLE. Raises SampleFault."""
     database = parse_database_table(text)
@@ -105,7 +111,7 @@ def sample_source(text: str) -> Iterator[SourceTable]:
     numbered = pl.Series(range(1, rows.height + 1), dtype=pl.Int64)
     yield SourceTable(
         database=database,
-        sample=SampleTable(name=database.table, frame=rows.select(pl.all().cast(pl.String)), rows=numbered),
+        sample=SampleTable(name=database.table, frame=as_texts(rows), rows=numbered),
         findings=Findings(),
         is_whole=rows.height < SAMPLE_ROWS,
         temporal=frozenset(name for name, dtype in rows.schema.items() if dtype.is_temporal()),
@@ -260,7 +266,7 @@ def sample_typed(path: Path) -> SourceTable:
     temporal = frozenset(name for name, dtype in schema.items() if dtype.is_temporal())
     days = [pl.col(name).cast(pl.Date).cast(pl.String) for name in temporal if schema[name] != pl.Time]
     rows = scan.with_row_index("_row", offset=1).gather_every(step).with_columns(days).collect()
-    texts = rows.drop("_row").select(pl.all().cast(pl.String))
+    texts = as_texts(rows.drop("_row"))
     return SourceTable(
         path=path,
         sample=SampleTable(name=path.name, frame=texts, rows=rows["_row"].cast(pl.Int64)),

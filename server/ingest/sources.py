@@ -44,7 +44,7 @@ def matching_files(asked: ExtractRequest, folder: Path, pattern: str) -> Iterato
 
 SOURCE_READERS: Final[Mapping[SourceKind, Callable[[ExtractRequest], Iterator[RowSource]]]] = {
     SourceKind.FOLDER: read_folder,
-    **dict.fromkeys(DRIVERS, read_database),
+    **dict.fromkeys((*DRIVERS, SourceKind.SQLITE), read_database),
 }
 
 

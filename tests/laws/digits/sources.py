@@ -171,6 +171,7 @@ SOURCES: Final[Mapping[str, Source]] = {
     "sqlite, numeric": sqlite_of("decimal(15,2)", doubles),
     "sqlite, integer": sqlite_of("integer", wholes, **INTEGERS),
     "sqlite, text": sqlite_of("text", texts),
+    "sqlite, any": sqlite_of("blob", mixed),
     "duckdb, double": duckdb_of(["double"] * 3, doubles),
     "duckdb, decimal": duckdb_of(["decimal(24,9)", "decimal(24,2)", "decimal(24,12)"], exact),
     "duckdb, text": duckdb_of(["varchar"] * 3, texts),

@@ -1,0 +1,110 @@
+"""SQLite: the rows of a query on a file that is only read, each value by the class that it is stored in."""
+
+import sqlite3
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from engine.model.feeds import LoadStatus, number_parameters
+from server.ingest.columns import CONNECT, EXTRACT, ExtractRequest, with_location
+from server.ingest.rejects import LoadFailed
+
+ROWS: Final = 100_000  # in memory at once, as objects
+STEPS: Final = 100_000  # of a query between two looks at signals
+LARGEST: Final = 2**53  # whole number up to which a double holds each
+BUSY_SECONDS: Final = 10.0
+READING: Final = frozenset(
+    [sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE]
+)
+INTERRUPTED: Final = "interrupted"
+
+
+def sqlite_rows(asked: ExtractRequest, file: Path, parameters: Mapping[str, object]) -> Generator[pl.DataFrame]:
+    """Yield the located rows of a query. Raises LoadFailed where it fails or a value is no text or number."""
+    source = asked.binding.source
+    query = number_parameters(asked.binding.extract, source.paramstyle)
+    bound = [value if isinstance(value, str) else str(value) for value in map(parameters.__getitem__, query.names)]
+    with faults(CONNECT, f"source {source.key} cannot be reached"):
+        uri = f"{file.as_uri()}?mode=ro"
+        database = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
+    with closing(database):
+        database.set_authorizer(allowed)
+        database.set_progress_handler(
+            lambda: 0, STEPS
+        )  # Python takes its signals there, and an interrupt ends the query
+        with faults(EXTRACT, "the query failed"):
+            cursor = database.execute(query.text, bound)
+        if cursor.description is None:
+            raise LoadFailed(EXTRACT, "the query failed: it has no rows; this source is read-only")
+        yield from batches(cursor, source.key)
+
+
+def allowed(action: int, *_: object) -> int:
+    """Allow what reads: another file, a setting and every change are refused."""
+    return sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY
+
+
+def batches(cursor: sqlite3.Cursor, name: str) -> Iterator[pl.DataFrame]:
+    """Yield the located rows of a cursor, at least one frame."""
+    names = [column[0] for column in cursor.description]
+    if len(set(names)) < len(names):
+        twice = next(column for column in names if names.count(column) > 1)
+        raise LoadFailed(EXTRACT, f"the query has two columns '{twice}'; give each a name of its own: select … as …")
+    first = 0
+    while True:
+        with faults(EXTRACT, "the query failed"):
+            rows = cursor.fetchmany(ROWS)
+        if not rows and first:
+            return
+        columns = zip(*rows, strict=True) if rows else [() for _ in names]
+        frame = pl.DataFrame([typed(column, list(values)) for column, values in zip(names, columns, strict=True)])
+        yield with_location(frame, name, first)
+        first += len(rows)
+        if not rows:
+            return
+
+
+def typed(name: str, values: Sequence[Any]) -> pl.Series:
+    """Return values as whole numbers or doubles if all are, else as texts: each number as its shortest text."""
+    kinds = set(map(type, values)) - {type(None)}
+    if bytes in kinds:
+        raise LoadFailed(EXTRACT, f"column {name} holds a BLOB; select cast({name} as text), or leave it out")
+    if kinds == {int}:
+        return pl.Series(name, values, dtype=pl.Int64)
+    if kinds == {float} or (kinds == {int, float} and all_fit(values)):
+        return pl.Series(name, values, dtype=pl.Float64, strict=False)
+    return pl.Series(name, [value if value is None else text_of(value) for value in values], dtype=pl.String)
+
+
+def all_fit(values: Sequence[Any]) -> bool:
+    """Tell whether a double holds every whole number."""
+    return all(abs(value) <= LARGEST for value in values if isinstance(value, int))
+
+
+def text_of(value: str | float) -> str:
+    """Return a value as a text, a number as the shortest one that gives it back."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) <= LARGEST else repr(value)
+    return str(value)
+
+
+@contextmanager
+def faults(status: LoadStatus, what: str) -> Iterator[None]:
+    """Turn what SQLite says into a failed load, without the path of the file."""
+    try:
+        yield
+    except (sqlite3.Error, OverflowError, UnicodeError) as fault:
+        if str(fault) == INTERRUPTED:
+            raise KeyboardInterrupt from None
+        raise LoadFailed(status, f"{what}: {in_words(fault)}") from None
+
+
+def in_words(fault: Exception) -> str:
+    """Return what SQLite says of a query, and what a query may not do."""
+    says = str(fault).strip().split("\n", 1)[0]
+    return (
+        f"{says}; this source is read-only, and its queries reach no other file" if says == "not authorized" else says
+    )
