@@ -88,7 +88,7 @@ constraints: $(VENV)/dev.done  ## resolve every dependency anew, with hashes
 	$(BIN)/uv pip compile pyproject.toml --extra deep -c constraints/runtime.txt -c constraints/dev.txt -c constraints/sources.txt $(RESOLVE) -o constraints/deep.txt
 	$(BIN)/uv pip compile pyproject.toml --extra spark -c constraints/runtime.txt -c constraints/dev.txt -c constraints/sources.txt -c constraints/deep.txt $(RESOLVE) -o constraints/spark.txt
 
-SOURCES := sqlite duckdb flightsql snowflake bigquery clickhouse
+SOURCES := duckdb flightsql snowflake bigquery clickhouse
 
 RESOLVE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --upgrade --quiet \
 	--custom-compile-command "make constraints"

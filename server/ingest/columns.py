@@ -112,7 +112,10 @@ def joined(pieces: Sequence[pl.DataFrame]) -> pl.DataFrame:
         for name, dtype in piece.schema.items():
             types.setdefault(name, set()).add(dtype)
     several = [name for name, kinds in types.items() if len(kinds) > 1]
-    alike = (piece.with_columns(to_text(piece[name]) for name in several if name in piece.columns) for piece in pieces)
+    alike = (
+        piece.with_columns(to_text(piece[name]).alias(name) for name in several if name in piece.columns)
+        for piece in pieces
+    )
     return pl.concat(alike, how="vertical")
 
 

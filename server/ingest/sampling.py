@@ -96,7 +96,7 @@ class SourceTable(Struct, frozen=True, kw_only=True):
 
 def as_texts(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows as texts, each as a load reads it: 4000 of the double 4000.0."""
-    return pl.DataFrame([to_text(column) for column in rows])
+    return pl.DataFrame([to_text(column).alias(column.name) for column in rows])
 
 
 def sample_source(text: str) -> Iterator[SourceTable]:

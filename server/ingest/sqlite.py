@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ READING: Final = frozenset(
     [sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE]
 )
 INTERRUPTED: Final = "interrupted"
+DENIED: Final = ("not authorized", "authorization denied")
 
 
 def sqlite_rows(asked: ExtractRequest, file: Path, parameters: Mapping[str, object]) -> Generator[pl.DataFrame]:
@@ -59,8 +61,7 @@ def batches(cursor: sqlite3.Cursor, name: str) -> Iterator[pl.DataFrame]:
             rows = cursor.fetchmany(ROWS)
         if not rows and first:
             return
-        columns = zip(*rows, strict=True) if rows else [() for _ in names]
-        frame = pl.DataFrame([typed(column, list(values)) for column, values in zip(names, columns, strict=True)])
+        frame = pl.DataFrame([typed(column, list(map(itemgetter(at), rows))) for at, column in enumerate(names)])
         yield with_location(frame, name, first)
         first += len(rows)
         if not rows:
@@ -72,6 +73,8 @@ def typed(name: str, values: Sequence[Any]) -> pl.Series:
     kinds = set(map(type, values)) - {type(None)}
     if bytes in kinds:
         raise LoadFailed(EXTRACT, f"column {name} holds a BLOB; select cast({name} as text), or leave it out")
+    if kinds <= {str}:
+        return pl.Series(name, values, dtype=pl.String)
     if kinds == {int}:
         return pl.Series(name, values, dtype=pl.Int64)
     if kinds == {float} or (kinds == {int, float} and all_fit(values)):
@@ -105,6 +108,4 @@ def faults(status: LoadStatus, what: str) -> Iterator[None]:
 def in_words(fault: Exception) -> str:
     """Return what SQLite says of a query, and what a query may not do."""
     says = str(fault).strip().split("\n", 1)[0]
-    return (
-        f"{says}; this source is read-only, and its queries reach no other file" if says == "not authorized" else says
-    )
+    return f"{says}; this source is read-only, and its queries reach no other file" if says in DENIED else says

@@ -33,13 +33,10 @@ REPORTS: dict[str, str] = {
     "same_heading": "of two columns of one name the first is read",
     "shared_rows": "rows that share leaves carry no note",
     "shares": NO_CALL,
-    "sqlite_text": "a text among the numbers of a column of SQLite rounds them",
-    "sqlite_whole_first": "a column of SQLite that begins with whole numbers takes no cents",
     "text_arguments": "a list that is sent as JSON text is a name",
     "threshold": NO_CALL,
     "tokens": "the audience and type of a token cannot be set",
     "without_closing": "a metric's where takes no exclusion",
-    "xlsx_cents": "numbers of a workbook are read through text with 9 decimals",
 }
 FILES: dict[str, str] = {
     "actual-budget-pair": "two files alike but for the name of the amount become two tables",
@@ -56,7 +53,6 @@ FILES: dict[str, str] = {
     "factor-from-words": BY_WORDS,
     "fec-txt": NOT_READ,
     "file-a-company": "no dimension tells files of one shape apart",
-    "float-residue": NOT_READ,
     "grouped-report": "init does not carry an account down to the postings below it",
     "iso-timestamps": NOT_READ,
     "mt940": OTHER_FORMAT,
@@ -69,7 +65,5 @@ FILES: dict[str, str] = {
     "subtotal-in-account": BY_WORDS,
     "three-pairs": "init takes the first pair, an opening balance, for the movement",
     "total-word-in-text": BY_WORDS,
-    "xlsx-large-amounts": "numbers of a workbook are read through text with 9 decimals",
-    "xlsx-rates": "numbers of a workbook are read through text with 9 decimals",
     "year-column": NOT_READ,
 }
