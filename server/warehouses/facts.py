@@ -72,15 +72,42 @@ class AnswerPlan(Struct, frozen=True, kw_only=True):
         if found is not None:
             if self.most is not None:
                 refuse_too_many_groups(found.num_rows, self.most)
-            frames.append(typed(found, self.schema).lazy())
+            frames.append(typed(found, self.schema, self.domain).lazy())
         return pl.concat(frames) if frames else pl.LazyFrame(schema=self.schema)
 
 
-def typed(found: pa.Table, schema: pl.Schema) -> pl.DataFrame:
-    """Return the rows of a statement with the names and types of an answer, by position."""
+def typed(found: pa.Table, schema: pl.Schema, domain: str) -> pl.DataFrame:
+    """Return the rows of a statement with the names and types of an answer, by position.
+
+    Raises Unavailable if the engine answers with another number of columns, or with values that would change.
+    """
+    if found.num_columns != len(schema):
+        raise strange(domain, f"{found.num_columns} columns where {len(schema)} were asked for")
     frame = pl.DataFrame(found.rename_columns([str(place) for place in range(len(schema))]))
     frame.columns = list(schema)
+    for name, dtype in schema.items():
+        if not holds(frame[name], dtype):
+            raise strange(domain, f"{name} as {frame.schema[name]} where {dtype} was asked for")
     return frame.cast(schema)
+
+
+def holds(column: pl.Series, dtype: pl.DataType) -> bool:
+    """Tell whether a type holds every value of a column as it is; a double stands for no integer."""
+    if column.dtype == dtype:
+        return True
+    if dtype.is_integer() and not (column.dtype.is_integer() or column.dtype.is_decimal() or column.dtype == pl.String):
+        return column.null_count() == len(column)
+    made = column.cast(dtype, strict=False)
+    back = made.cast(column.dtype, strict=False)
+    return bool((back == column).fill_null(column.is_null() & made.is_null()).all())
+
+
+def strange(domain: str, what: str) -> Unavailable:
+    """Return the failure of an answer that has not the form of its question."""
+    return Unavailable(
+        f"The rows of facts of {domain} cannot be read: the engine answers with {what}, and a figure made of that "
+        "could be wrong. Ask again later; an administrator runs `tieout check --engine`."
+    )
 
 
 class WarehouseFacts:
