@@ -2,14 +2,17 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from signal import SIGCONT, SIGKILL, SIGQUIT, SIGSTOP, Signals
+from signal import SIGCONT, SIGKILL, SIGQUIT, SIGSTOP
+
+import pytest
 
 from tests.support.keeping import children
+from tests.support.pausing import pause, resume
 from tests.support.scenes import CACHE_SETTINGS, GIVEN, KEPT, MADE, NOT_KEPT, RENEWED, FaultScene
 from tests.support.serving import wait_for
 
@@ -99,19 +102,13 @@ def database_killed(on: FaultScene) -> Mend:
 def database_paused(on: FaultScene) -> Mend:
     """Stop every process of the database."""
     assert on.database.process is not None
-    processes = [on.database.process.pid, *children(on.database.process.pid)]
-    tell(processes, SIGSTOP)
-    return partial(tell, processes, SIGCONT)
-
-
-def tell(processes: Sequence[int], signal: Signals) -> None:
-    """Send processes a signal."""
-    for process in processes:
-        os.kill(process, signal)
+    return partial(resume, pause(on.database.process.pid))
 
 
 def disk_full(on: FaultScene) -> Mend:
-    """Fill the disk of files made for callers."""
+    """Fill the disk of files made for callers, which is one of their own."""
+    if on.no_disk is not None:
+        pytest.skip(f"no small disk can be mounted: {on.no_disk}")
     filler = on.files / ".filler"
     filler.write_bytes(bytes(shutil.disk_usage(on.files).free - (1 << 19)))
     return filler.unlink

@@ -51,7 +51,7 @@ def kept(state: Path, process: int | None = None) -> list[int]:
     """Return the servers of a state folder that a process keeps, this one where none is named."""
     found = []
     for child in children(os.getpid() if process is None else process):
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, ProcessLookupError):  # one that ended meanwhile
             if Path(f"/proc/{child}/cwd").readlink().is_relative_to(state):
                 found.append(child)
     return found

@@ -4,35 +4,53 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from signal import SIGCONT, SIGSTOP, Signals
+from signal import SIGCONT, SIGSTOP
+
+from tests.support.keeping import children
+from tests.support.serving import wait_for
+
+AT_REST = {"T", "t", "Z"}  # stopped, traced, or ended and not reaped
+
+
+def state_of(process: int) -> str:
+    """Return the letter of a process's state."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def tree(process: int) -> list[int]:
-    """Return a process and all that it started."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, rest = path.read_text().rsplit(")", 1)
-        except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
-            continue
-        parents.setdefault(int(rest.split()[1]), []).append(int(name.split()[0]))
-    found = [process]
-    for known in found:
-        found += parents.get(known, [])
-    return found
+    """Return a process and all that it started, as far as it runs."""
+    processes = [process]
+    for each in processes:
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            processes += children(each)
+    return processes
+
+
+def pause(process: int) -> list[int]:
+    """Pause a process and all that it started; return them.
+
+    Parents rest before their children are listed: then none starts or reaps another, so that each id stays that of a
+    child, even of one that has ended.
+    """
+    processes = [process]
+    for each in processes:
+        os.kill(each, SIGSTOP)
+        wait_for(lambda resting=each: state_of(resting) in AT_REST)
+        processes += children(each)
+    return processes
+
+
+def resume(processes: list[int]) -> None:
+    """Let processes that were paused go on, children before their parents."""
+    for process in reversed(processes):
+        os.kill(process, SIGCONT)
 
 
 @contextmanager
 def paused(process: int) -> Iterator[None]:
     """Pause a process and all that it started until the block ends."""
-
-    def tell(signal: Signals) -> None:
-        for known in tree(process):
-            with suppress(ProcessLookupError):  # it has ended meanwhile
-                os.kill(known, signal)
-
-    tell(SIGSTOP)
+    processes = pause(process)
     try:
         yield
     finally:
-        tell(SIGCONT)
+        resume(processes)

@@ -15,6 +15,7 @@ import redis
 from server.run.embedded.binaries import valkey_binary
 from server.stores.migrations import migrate, read_migrations
 from tests.support.clocks import FalseClock
+from tests.support.disks import mount, unmount
 from tests.support.postgres import SeparateServer, separate_server
 from tests.support.serving import SERVE, McpBooks, Server, connected, free_port, serving, wait_for
 from tests.support.slow import Relay, relaying
@@ -78,6 +79,7 @@ class FaultScene:
     asked: Mapping[str, Any]
     instance: Path
     files: Path
+    no_disk: str | None  # why the files have no disk of their own
     cache: CacheStore
     relay: Relay
     database: SeparateServer
@@ -95,7 +97,9 @@ def scene(
     (folder / "state" / "store").symlink_to(state / "store")
     (folder / "database").mkdir()
     with ExitStack() as stack:
-        stack.enter_context(small_disk(files))
+        no_disk = mount(files, 32)
+        if no_disk is None:
+            stack.callback(unmount, files)
         cache = CacheStore()
         cache.start()
         stack.callback(cache.kill)
@@ -114,20 +118,7 @@ def scene(
         )
         books = stack.enter_context(connected(server.url, "auto"))
         links = stack.enter_context(httpx2.Client())
-        yield FaultScene(server, books, links, asked, own, files, cache, relay, database, clock)
-
-
-@contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
-    """Make a folder a disk of 32 MB of its own, where this is root."""
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", folder]
-    mounted = subprocess.run(command, check=False, capture_output=True).returncode == 0
-    try:
-        yield
-    finally:
-        if mounted:
-            subprocess.run(["umount", "--lazy", folder], check=True)
+        yield FaultScene(server, books, links, asked, own, files, no_disk, cache, relay, database, clock)
 
 
 @dataclass(frozen=True)

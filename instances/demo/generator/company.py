@@ -1,9 +1,11 @@
 """The company: its entities, cost centres, products and customers, all drawn from one seed."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
+from operator import add
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -113,8 +115,13 @@ def entity_of(key: str, part: Mapping[str, Any], written: Mapping[str, Any]) -> 
         pay=part["pay"],
         loans=part["loans"] * 1_000_000,
         markets=tuple(part["markets"]),
-        mix={line: weight / sum(weights.values()) for line, weight in weights.items()},
+        mix={line: weight / added(weights.values()) for line, weight in weights.items()},
     )
+
+
+def added(numbers: Iterable[float]) -> float:
+    """Return the sum of numbers, added one after another: from Python 3.12 on, `sum` rounds otherwise."""
+    return reduce(add, numbers)
 
 
 def centres_of(entity: str, written: Mapping[str, Any], rng: Random) -> list[Centre]:
@@ -129,7 +136,7 @@ def centres_of(entity: str, written: Mapping[str, Any], rng: Random) -> list[Cen
             name=f"{name} {entity}",
             function=function,
             entity=entity,
-            posts=described["staff"] * weight / sum(weights),
+            posts=described["staff"] * weight / added(weights),
             pay=written["functions"][function] * described["pay"] * rng.uniform(0.9, 1.12),
         )
         for place, ((name, function, _), weight) in enumerate(zip(departments, weights, strict=True))

@@ -12,23 +12,17 @@ import pytest
 from server.base.interfaces import StoreDown
 from server.base.settings import Settings
 from server.run.embedded.platform import Platform, platform
+from tests.support.disks import disk
 from tests.support.serving import wait_for
 
 MEGABYTE, PAGE = 1 << 20, 1 << 12
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(name="disk")
+def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 90 MB: a database without rows has half of it."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=90m", "tmpfs", disk], check=False, capture_output=True
-    )
-    if mounted.returncode:
-        pytest.skip("only root can mount a small disk")
-    yield disk
-    subprocess.run(["umount", "--lazy", disk], check=True)
+    with disk(tmp_path / "disk", 90) as folder:
+        yield folder
 
 
 def enlarge(disk: Path) -> None:

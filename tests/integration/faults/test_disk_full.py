@@ -1,6 +1,5 @@
 """A full disk: the load fails and says so, the books stay as they were, and the next load with room succeeds."""
 
-import subprocess
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +13,7 @@ from engine.model.feeds import LoadStatus
 from server.base.interfaces import LoadQuery
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
+from tests.support.disks import disk
 from tests.support.memory import MemoryLoads
 from tests.support.small import figure, write_instance
 
@@ -31,13 +31,8 @@ DOMAIN = """
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 4 MB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], check=False, capture_output=True)
-    if mounted.returncode:
-        pytest.skip("only root can mount a small disk")
-    yield disk
-    subprocess.run(["umount", "--lazy", disk], check=True)
+    with disk(tmp_path / "disk", 4) as folder:
+        yield folder
 
 
 def rows(count: int, amount: int) -> str:

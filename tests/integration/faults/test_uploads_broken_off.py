@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +14,7 @@ from server.stores.disk import Volume
 from tests.integration.server.test_stores_down import paused, store_of
 from tests.integration.server.test_uploads import ON, put, sending, told
 from tests.integration.server.test_workers import serve, workers
+from tests.support.disks import disk
 from tests.support.serving import McpBooks, Server, connected, serving, wait_for
 from tests.support.small import write_instance
 
@@ -25,13 +25,8 @@ ASKED = {"filename": "a.bin", "mime_type": "application/octet-stream", "size_byt
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 8 MB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk], check=False, capture_output=True)
-    if mounted.returncode:
-        pytest.skip("only root can mount a small disk")
-    yield disk
-    subprocess.run(["umount", "--lazy", disk], check=True)
+    with disk(tmp_path / "disk", 8) as folder:
+        yield folder
 
 
 @pytest.fixture

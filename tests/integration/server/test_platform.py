@@ -1,11 +1,9 @@
 """The platform of a running server: what it does while its database or its cache store is away."""
 
 import logging
-import os
 import shutil
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import psycopg
@@ -16,7 +14,8 @@ from server.base.settings import Settings
 from server.run.embedded.platform import Platform, platform
 from server.stores.migrations import MigrationFault, migrate, read_migrations
 from server.stores.postgres import Database
-from tests.support.keeping import alive, children, kept, postmaster
+from tests.support.keeping import alive, kept, postmaster
+from tests.support.pausing import paused
 from tests.support.postgres import SeparateServer, schema_of, separate_server
 from tests.support.serving import connected, serving, wait_for
 from tests.unit.server.stores.test_loads import attempt
@@ -67,18 +66,10 @@ def why(does: Callable[[], object]) -> str:
     return str(down.value)
 
 
-@contextmanager
-def paused(server: SeparateServer) -> Iterator[None]:
-    """Pause a server: it holds its connections and says nothing."""
+def process_of(server: SeparateServer) -> int:
+    """Return the process of a server that runs."""
     assert server.process is not None
-    processes = [server.process.pid, *children(server.process.pid)]
-    for process in processes:
-        os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for process in processes:
-            os.kill(process, signal.SIGCONT)
+    return server.process.pid
 
 
 def test_a_database_that_is_restarted_is_used_again(opened: Platform, own_server: SeparateServer) -> None:
@@ -103,7 +94,7 @@ def test_connections_that_were_cut_are_made_anew_unnoticed(opened: Platform, own
 
 
 def test_a_database_that_says_nothing_is_given_up(opened: Platform, own_server: SeparateServer) -> None:
-    with paused(own_server):
+    with paused(process_of(own_server)):
         assert why(opened.database.ping) == "the platform database cannot be reached: it does not answer"
     wait_for(history_is_back(opened))
 
@@ -112,7 +103,7 @@ def test_a_database_that_stops_answering_in_the_middle_is_given_up(
     opened: Platform, own_server: SeparateServer
 ) -> None:
     def ask() -> None:
-        with opened.database.transaction() as connection, paused(own_server):
+        with opened.database.transaction() as connection, paused(process_of(own_server)):
             connection.execute("select 1")
 
     assert why(ask) == "the connection to the platform database was lost"

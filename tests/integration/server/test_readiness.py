@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, active_count
 from threading import enumerate as running_threads
@@ -24,6 +23,7 @@ from server.ops.readiness import STALE_SECONDS, CheckResult, CheckRunner, Health
 from server.telemetry.metrics import Metrics
 from tests.integration.server.test_cli import tieout
 from tests.support.books import load_instance
+from tests.support.disks import disk
 from tests.support.fixtures import Lines
 from tests.support.operating import metric, readyz, until_ready, until_unready
 from tests.support.serving import DEADLINE, Server, connected, free_ports, serving, wait_for
@@ -55,18 +55,6 @@ def operated(home: Path, files: Path) -> Iterator[Server]:
     """A server whose stores a test may harm, and heals."""
     with serving(home / "small", home / "state", USER_DATA_DIR=str(files), SVC_FREE_MEGABYTES="1") as server:
         yield server
-
-
-@contextmanager
-def mounted(folder: Path, *how: str) -> Iterator[None]:
-    """Mount something on a folder until the block ends."""
-    if os.geteuid() != 0:
-        pytest.skip("only root mounts")
-    subprocess.run(["mount", *how, folder], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", folder], check=True)
 
 
 def health(url: str) -> tuple[int, str]:
@@ -130,7 +118,7 @@ def test_a_files_folder_that_goes_away_and_comes_back(operated: Server, files: P
 
 def test_a_files_folder_that_cannot_be_written(operated: Server, files: Path) -> None:
     until_ready(operated)
-    with mounted(files, "-t", "tmpfs", "-o", "ro,size=8m", "tmpfs"):
+    with disk(files, 8, "ro"):
         reason = until_unready(operated, "artifacts")
     assert "Read-only file system" in reason
     assert "must be able to write" in reason
@@ -139,7 +127,7 @@ def test_a_files_folder_that_cannot_be_written(operated: Server, files: Path) ->
 
 def test_a_files_folder_below_its_floor_of_free_space(operated: Server, files: Path) -> None:
     until_ready(operated)
-    with mounted(files, "-t", "tmpfs", "-o", "size=8m", "tmpfs"):
+    with disk(files, 8):
         until_ready(operated)
         with (files / "ballast").open("wb") as ballast:
             ballast.write(bytes((7 << 20) + 4096))

@@ -1,5 +1,6 @@
 """tieout stdio: several hosts share one server, which ends with the last of them, and nothing but messages is told."""
 
+import os
 import shutil
 import signal
 import stat
@@ -156,7 +157,7 @@ def until_another_serves(host: DesktopHost, killed: int) -> list[int]:
 
 def signal_to(process: int, number: int) -> None:
     """Send a signal to a process by its id."""
-    subprocess.run(["kill", f"-{number}", str(process)], check=True)
+    os.kill(process, number)
 
 
 def refused(instance: Path, state: Path, *messages: bytes, **settings: str) -> subprocess.CompletedProcess[bytes]:

@@ -3,13 +3,14 @@
 It stands for a Mac as far as a Linux machine can: code that needs one of them fails here as it would there.
 """
 
-import ctypes
+import ctypes.util  # before the name: some Pythons have no modules of other systems
 import os
 import sys
+import sysconfig
 import urllib.request  # noqa: F401 - Python's own modules are those of this system
 
+sysconfig.get_config_vars()  # read once, by the name of this system
 sys.platform = "darwin"
-os.environ.setdefault("_PYTHON_SYSCONFIGDATA_NAME", "_sysconfigdata__linux_x86_64-linux-gnu")
 LINUX_ONLY = ("prctl", "seccomp", "unshare", "syscall")
 LIBRARY = ctypes.CDLL
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 
 from engine.books.books import Shelf
@@ -44,6 +45,14 @@ Figures = dict[tuple[str | None, ...], Decimal | None]
 def folder(demo_folder: Path) -> Path:
     """The instance with its data, loaded."""
     return demo_folder
+
+
+def test_it_is_the_same_on_every_python(folder: Path) -> None:
+    digest = sha256()
+    for path in sorted((folder / "data").rglob("*.*")):
+        table = path.read_bytes() if path.suffix == ".csv" else pl.read_parquet(path).write_csv().encode()
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + table)
+    assert digest.hexdigest() == "f50c9ee35090b7ca2dac34ef5284548ec14304f99ad685bbecab269511a0e724"
 
 
 @pytest.fixture(scope="module")

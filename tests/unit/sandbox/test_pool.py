@@ -14,6 +14,7 @@ import pytest
 from sandbox.job import MOST_CODE, MOST_FRAME_BYTES, Job, JobLimits, JobResult
 from sandbox.pool import Pool, PoolBusy
 from tests.support.books import ROOT
+from tests.support.keeping import alive
 from tests.support.leaving import ClientGone
 from tests.support.serving import wait_for
 from tests.unit.sandbox.legit import FRAMES, LEGIT, Script, frames_of, ordered, plainly, streamed
@@ -176,7 +177,7 @@ def test_a_dead_fork_server_costs_what_ran_and_is_started_again(pool: Pool) -> N
         failure = doomed.result().failure
     assert failure is not None
     assert failure.kind == "unavailable"
-    wait_for(lambda: not Path(f"/proc/{child}").exists())
+    wait_for(lambda: not alive(child))  # a first process may reap nobody
     assert server_of(pool) != server
 
 
@@ -200,7 +201,7 @@ def test_a_stopped_child_is_late(pool: Pool) -> None:
 def test_a_closed_pool_leaves_no_process() -> None:
     with Pool() as pool:
         server = server_of(pool)
-    wait_for(lambda: not Path(f"/proc/{server}").exists())
+    wait_for(lambda: not alive(server))
 
 
 def test_nothing_outlives_a_service_that_is_killed() -> None:
@@ -210,7 +211,7 @@ def test_nothing_outlives_a_service_that_is_killed() -> None:
         wait_for(lambda: len(children_of(server)) == 1)
         (child,) = children_of(server)
         service.kill()
-    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in (server, child)))
+    wait_for(lambda: not any(alive(pid) for pid in (server, child)))
 
 
 def test_where_the_jail_does_not_hold_nothing_runs() -> None:
