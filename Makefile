@@ -20,10 +20,10 @@ serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo boo
 	$(if $(NPM),-@$(MAKE) --silent widgets)
 	$(BIN)/tieout serve --instance $(DEMO)
 
-test: lint $(SUITES:=/node.done) bundle/node.done widgets  ## lint, types, architecture and every test
+test: lint $(SUITES:=/node.done) bundle/node.done $(if $(NPM),widgets)  ## lint, types, architecture and every test
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations=25
 
-test-deep: $(VENV)/dev.done $(SUITES:=/node.done) bundle/node.done widgets  ## each part of the deep tests for MINUTES; PARTS="laws kills" chooses
+test-deep: $(VENV)/dev.done $(SUITES:=/node.done) bundle/node.done $(if $(NPM),widgets)  ## each part of the deep tests for MINUTES; PARTS="laws kills" chooses
 	$(BIN)/python -m tests.deep $(MINUTES) $(PARTS)
 
 test-mutations: $(VENV)/dev.done  ## break each rule of the figures on its own: a test must fail every time
@@ -128,7 +128,7 @@ NPM_QUIETLY := --loglevel=error --no-audit --no-fund --no-update-notifier  # --s
 ifdef NPM
 	@echo "installing the packages of $* …"
 	$(NPM) ci $(NPM_QUIETLY) --prefix $* --ignore-scripts
+	touch $@
 else
 	@echo "npm is not here: the tests of $* will be skipped"
 endif
-	touch $@

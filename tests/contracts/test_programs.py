@@ -2,8 +2,11 @@
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.support.books import ROOT
 from tests.support.programs import NEEDED
@@ -38,3 +41,11 @@ def looked_for_otherwise(path: Path) -> Iterator[str]:
         looked = isinstance(node, ast.Call) and called(node) == "which"
         if named or looked:
             yield f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+@pytest.mark.parametrize("target", ["serve", "test", "wheel"])
+def test_without_npm_make_runs_nothing_of_node(target: str) -> None:
+    """NPM is empty where no npm is on the path."""
+    command = ["make", "--dry-run", "--always-make", "NPM=", target]
+    steps = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [step for step in steps if re.search(r"\b(node|npm|npx) ", step) and not step.startswith("echo")] == []

@@ -75,6 +75,20 @@ def new_database() -> NewDatabase | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class ForkMeans:
+    """What a forked command takes from the process of the tests: a new database, and the key of the fork server."""
+
+    database: NewDatabase | None
+    key: bytes | None  # None before Python 3.14, whose fork server asks for it
+
+
+def fork_means() -> ForkMeans:
+    """Return what a forked command takes."""
+    forkserver.ensure_running()
+    return ForkMeans(new_database(), getattr(forkserver._forkserver, "_forkserver_authkey", None))
+
+
 def copy_database(program: EmbeddedPostgres, new: NewDatabase, binaries: PostgresBinaries, lock: int) -> None:
     """Create the data of a server, as `EmbeddedPostgres._initialise` does."""
     if binaries != new.made_by:
@@ -147,7 +161,7 @@ def ended(
         for file in (out, log):
             file.touch()
         known = {"COLUMNS": "300", "TERM": "dumb", **environment}
-        forked = ForkedProcess(run, list(map(str, arguments)), known, Path.cwd(), out, log, new_database())
+        forked = ForkedProcess(run, list(map(str, arguments)), known, Path.cwd(), out, log, fork_means())
         return subprocess.CompletedProcess(arguments, forked.wait(LONGEST), out.read_text(), log.read_text())
 
 
@@ -156,7 +170,7 @@ def start_command(
 ) -> ForkedProcess:
     """Fork a command that writes to two files."""
     given = [str(argument) for argument in arguments]
-    return ForkedProcess(run_command, given, environment, Path.cwd(), out, log, new_database())
+    return ForkedProcess(run_command, given, environment, Path.cwd(), out, log, fork_means())
 
 
 def run_command(
@@ -165,10 +179,10 @@ def run_command(
     folder: Path,
     out: Path,
     log: Path,
-    database: NewDatabase | None,
+    means: ForkMeans,
 ) -> None:
     """Run a command in this process, which writes to two files."""
-    settle(environment, folder, out, log, database)
+    settle(environment, folder, out, log, means.database)
 
     def start_forked(program: str, control: Connection, listening: Sequence[socket], shared: Path) -> ForkedProcess:
         assert program == WORKERS
@@ -176,7 +190,9 @@ def run_command(
         return ForkedProcess(run_worker, control, listening, known, folder, out, log)
 
     process.start_worker = start_forked
-    forkserver._forkserver.ensure_running = lambda: None  # workers are forked by the server that forked this process
+    server = forkserver._forkserver  # workers are forked by the server that forked this process
+    server.ensure_running = lambda: None
+    server._forkserver_authkey = means.key
     sys.exit(main(arguments))
 
 
@@ -186,10 +202,10 @@ def run_script(
     folder: Path,
     out: Path,
     log: Path,
-    database: NewDatabase | None,
+    means: ForkMeans,
 ) -> None:
     """Run a script in this process, which writes to two files."""
-    settle(environment, folder, out, log, database)
+    settle(environment, folder, out, log, means.database)
     sys.argv[:] = arguments
     sys.path.insert(0, str(Path(arguments[0]).parent))
     run_path(arguments[0], run_name="__main__")
