@@ -22,7 +22,7 @@ from engine.model.catalogue import (
     RollupLine,
     Statement,
 )
-from engine.model.errors import Refusal
+from engine.model.errors import Refusal, quoted
 from engine.model.fact_store import ROWS, SPAN, Aggregate, Question, Slice
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.members.trees import HierarchyFault, RaggedNodes
@@ -75,6 +75,7 @@ def completeness(books: Books, domains: Collection[str]) -> Iterator[str]:
     catalogue = books.catalogue
     for domain in (catalogue.domains[key] for key in domains if books.holds(key)):
         yield from undated_remarks(books, domain)
+        yield from unmet_remarks(books, domain)
         for leaf in catalogue.leaves_of(domain.key):
             trees = list(readable_trees(books, leaf))
             if not trees and not any(catalogue.dimensions[known].leaf == leaf for known in cut_dimensions(books)):
@@ -101,6 +102,19 @@ def readable_trees(books: Books, leaf: str) -> Iterator[tuple[Dimension, RaggedN
                 continue
             assert isinstance(members, RaggedNodes)  # noqa: S101 - a ragged dimension has no other members
             yield dimension, members
+
+
+def unmet_remarks(books: Books, domain: Domain) -> Iterator[str]:
+    """Yield the metrics of a domain whose condition no loaded member meets."""
+    for metric in books.catalogue.metrics.values():
+        for cut in metric.body.where if isinstance(metric.body, Base) and metric.domain == domain.key else ():
+            try:
+                members = None if cut.deny else books.members(cut.dimension)
+            except (Refusal, HierarchyFault):
+                continue
+            if members is not None and not any(map(members.has, cut.ids)):
+                named = quoted(cut.ids, MOST)
+                yield f"{cut.location}: metric {metric.key} names {named}, which {cut.dimension} no longer has"
 
 
 def undated_remarks(books: Books, domain: Domain) -> Iterator[str]:

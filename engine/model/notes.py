@@ -141,6 +141,12 @@ NOTES: dict[str, Wording] = {
     ),
     "no_divisor": Wording(Severity.INFO, "{where} is blank: what it divides by is 0."),
     "no_rows": Wording(Severity.INFO, "Blanks that no other note explains have no rows."),
+    "condition_unmet": Wording(
+        Severity.CAUTION,
+        "{lines} uses {metrics}, whose condition no member meets that you see. It may have another name since the last "
+        "load; `tieout check --data` says what it names.",
+        ("lines", "metrics"),
+    ),
     "aggregate": Wording(
         Severity.INFO, "{domain} has no {dimensions}: {lines} repeat their aggregate in every member's column."
     ),

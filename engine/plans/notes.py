@@ -1,19 +1,24 @@
 """Notes: the remarks on the figures of a plan."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from engine.books.reader import Reader
 from engine.model.catalogue import Base
 from engine.model.errors import quoted
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side, Variance
 from engine.plans.figures import FigurePlan
 from engine.plans.presence import Anchor
+from engine.plans.rows import Expression, MeasureExpression
 from engine.plans.windows import ColumnRead
 
 
 def notes(plan: FigurePlan) -> Iterator[Note]:
     """Yield the notes on the figures of a plan, except those on blanks, sums and currencies."""
+    rows = [(row.key, row.expression) for row in plan.rows if row.expression]
+    unmet = ("unmet conditions", plan.rows)
+    yield from plan.reader.memo_as_seen(unmet, lambda: unmet_notes(rows, plan.reader), len)
     key = ("repeat notes", plan.rows, plan.availability)
     yield from plan.reader.memo_as_seen(key, lambda: list(repeat_notes(plan)), len)
     for column_read in plan.distinct_reads:
@@ -23,6 +28,23 @@ def notes(plan: FigurePlan) -> Iterator[Note]:
     for column, column_reads in zip(plan.query.columns, plan.columns, strict=True):
         if isinstance(column.reference, Variance):
             yield from comparison_notes(plan, column.reference, *column_reads)
+
+
+def unmet_notes(figures: Sequence[tuple[str, Expression]], reader: Reader) -> Sequence[Note]:
+    """Return the note on metrics whose condition no visible member meets, with the lines that use them; or none."""
+    lines: dict[str, None] = {}
+    metrics: dict[str, None] = {}
+    for line, expression in figures:
+        unmet = [operand.name for operand in expression.operands if is_unmet(operand, reader)]
+        lines.update({line: None} if unmet else {})
+        metrics.update(dict.fromkeys(unmet))
+    return [Note.of("condition_unmet", lines=tuple(lines), metrics=tuple(metrics))] if lines else []
+
+
+def is_unmet(operand: MeasureExpression, reader: Reader) -> bool:
+    """Tell whether no visible member meets a condition of a metric."""
+    cuts = (cut for cut in operand.base.where if not cut.deny and cut.dimension in reader.dimensions)
+    return any(not any(reader.sees(cut.dimension, member) for member in cut.ids) for cut in cuts)
 
 
 def repeat_notes(plan: FigurePlan) -> Iterator[Note]:

@@ -20,6 +20,7 @@ from engine.model.stopping import Stop, never, watched
 from engine.plans.contributions import cause_of_blank, contributions, total_of
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.freshness import Freshness, freshness_of
+from engine.plans.notes import unmet_notes
 from engine.plans.row_plan import RowPlan, plan_rows
 from engine.plans.sum_notes import header_notes
 from engine.queries.rows import RowQuery
@@ -132,6 +133,11 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
         quotient=plan is not None and plan.expression is not None and plan.expression.type.quotient,
         notes=(
             *query.notes,
+            *(
+                unmet_notes([(query.written, plan.named.expression)], reader)
+                if plan and plan.named and query.written
+                else ()
+            ),
             *([] if plan is None or isinstance(total, Exact) else blank_notes(plan, stop)),
             *header_notes(query.filters, [query.domain], own, reader),
         ),
