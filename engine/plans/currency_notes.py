@@ -12,6 +12,7 @@ from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
 from engine.model.errors import first_of
 from engine.model.fact_store import SPAN
+from engine.model.formulas import FigureKind
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.notes import NAMED, Note
 from engine.model.scope import UNASSIGNED
@@ -22,6 +23,7 @@ from engine.plans.weights import BaseWeights
 from engine.plans.windows import ColumnRead, IntervalSplits, split_intervals
 
 Codes = frozenset[int]
+MIXED = "mixed"  # the unit of amounts in several currencies
 
 
 class CurrencyRead(Struct, frozen=True, eq=False):
@@ -106,7 +108,7 @@ def currency_notes(
         for base, mixed in units_by_base(plan, read, rows):
             units[base].append(mixed)
     for held, keys in lines_by_use(plan, found).items():
-        currencies = currency_ids(held, plan.reader)
+        currencies = currency_ids(held.dimension, held.codes, plan.reader)
         about = {
             "lines": first_of(keys, NAMED),
             "scenario": held.scenario,
@@ -114,11 +116,30 @@ def currency_notes(
         }
         if held.mixed:
             yield Note.of("mixed_currency", **about, dimension=held.dimension)
-        elif not all(is_books_currency(held, member, plan.reader) for member in currencies):
+        elif not all(is_books_currency(held.dimension, member, plan.reader) for member in currencies):
             yield Note.of("foreign_currency", **about)
     for use, keys in lines_by_use(plan, units).items():
         named = {"lines": first_of(keys, NAMED), "units": first_of(use.units, NAMED)}
         yield Note.of("mixed_units", **named, scenario=use.scenario, dimension=use.dimension)
+
+
+def currency_shown(plan: FigurePlan, reads: Sequence[CurrencyRead], collected: Sequence[Sequence[pl.DataFrame]]) -> str:
+    """Return the currency of the amounts of a plan: that of their rows, MIXED for several, else that of the books."""
+    reader, shown = plan.reader, set[str]()
+    for read, frames in zip(reads, collected, strict=True):
+        for _, held in currencies_by_base(plan, read, pl.concat(frames)):
+            shown.add(currency_of(held.dimension, held.codes, reader))
+    if shown and any(not base.measure.currency and base.measure.kind is FigureKind.MONEY for base in plan.bases):
+        shown.add(reader.catalogue.currency)
+    return next(iter(shown), reader.catalogue.currency) if len(shown) < 2 else MIXED
+
+
+def currency_of(dimension: str, codes: Codes, reader: Reader) -> str:
+    """Return the currency that codes of a dimension name: MIXED for several, that of the books where none is named."""
+    books = reader.catalogue.currency
+    ids = currency_ids(dimension, codes, reader)
+    named = {books if is_books_currency(dimension, member, reader) else member for member in ids}
+    return next(iter(named), books) if len(named) < 2 else MIXED
 
 
 Use = TypeVar("Use")
@@ -197,13 +218,13 @@ def rows_of_base(rows: pl.DataFrame, weights: BaseWeights) -> pl.DataFrame:
     return rows.filter(inside) if inside else rows
 
 
-def currency_ids(held: CurrencyUse, reader: Reader) -> list[str]:
+def currency_ids(dimension: str, codes: Codes, reader: Reader) -> list[str]:
     """Return the ids of currencies; (unassigned) comes last."""
-    ids = list(reader.members(held.dimension).among(held.codes - {NULL_CODE}))
-    return [*ids, UNASSIGNED] if NULL_CODE in held.codes else ids
+    ids = list(reader.members(dimension).among(codes - {NULL_CODE}))
+    return [*ids, UNASSIGNED] if NULL_CODE in codes else ids
 
 
-def is_books_currency(held: CurrencyUse, member: str, reader: Reader) -> bool:
+def is_books_currency(dimension: str, member: str, reader: Reader) -> bool:
     """Tell whether a currency is unassigned, or is that of the books by its id or code."""
-    code = None if member == UNASSIGNED else reader.members(held.dimension).code(member)
+    code = None if member == UNASSIGNED else reader.members(dimension).code(member)
     return member == UNASSIGNED or reader.catalogue.currency in (member, code)

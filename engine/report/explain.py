@@ -48,7 +48,7 @@ def explain(
     figure = explained_figure(asked, reader)
     if asked.variance is None:
         plan = FigurePlan((figure.row,), asked.whole, reader, stop)
-        return made(figure, plan, (), (None, None), asked.whole.notes, {})
+        return made(figure, plan, (), (None, None), asked.whole.notes, {}, reader.catalogue.currency)
     plans = plans_of(figure, reader, stop)
     for plan in plans.values():
         with said_of_by():
@@ -59,7 +59,7 @@ def explain(
     notes = (*asked.whole.notes, *notes_of(figure, asked.variance, found, whole, lists))
     a, b = (present(total) for total in SidePairs(whole.figures).totals(figure.expression))
     plan = whole.figures.plan
-    return made(figure, plan, lists, (a, b), tuple(dict.fromkeys(notes)), freshness(plan))
+    return made(figure, plan, lists, (a, b), tuple(dict.fromkeys(notes)), freshness(plan), whole.currency)
 
 
 # The figure, and what of it can be explained.
@@ -284,10 +284,11 @@ def made(
     totals: tuple[Exact | None, Exact | None],
     notes: tuple[Note, ...],
     loaded: Mapping[str, Mapping[str, Freshness]],
+    currency: str,
 ) -> Explanation:
     """Return the explanation of its lists; without a variance it has no sides and no lists."""
     asked, row = figure.asked, figure.row
-    report = made_of(MetricPlan((row.key,), row.label, plan), [row], FigureCube.of([]), (), notes, loaded)
+    report = made_of(MetricPlan((row.key,), row.label, plan), [row], FigureCube.of([]), (), notes, loaded, currency)
     (line,) = report.lines
     unit, points = report.unit(line, Comparison.FIGURE), report.unit(line, Comparison.VARIANCE)
     columns = [ScenarioColumn(side, side.key) for side in asked.variance.sides] if asked.variance else []

@@ -1,11 +1,13 @@
 """Inspections: the rows behind figures, as values that stand without the books."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 import polars as pl
 import pyarrow as pa
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.calendar.periods import PeriodRange, Span
@@ -16,13 +18,17 @@ from engine.model.formulas import Figure, FigureKind, Nothing
 from engine.model.members.member_sets import LeafMembers
 from engine.model.notes import Note
 from engine.model.requests import Selection
+from engine.model.scope import NOTHING
 from engine.model.stopping import Stop, never, watched
 from engine.plans.contributions import cause_of_blank, contributions, total_of
+from engine.plans.currency_notes import MIXED, currency_of
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.freshness import Freshness, freshness_of
 from engine.plans.notes import unmet_notes
 from engine.plans.row_plan import RowPlan, plan_rows
 from engine.plans.sum_notes import header_notes
+from engine.plans.term_reads import sums_read
+from engine.plans.windows import split_intervals
 from engine.queries.rows import RowQuery
 from engine.report.permission import Permission, permission_of
 
@@ -107,12 +113,15 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
     """Return the rows of a query, and their contribution to its figure."""
     plan = plan_rows(query, reader)
     rows, truncated = (pl.DataFrame(), False) if plan is None else collected(plan, query.limit, stop)
-    columns = columns_of(query, reader)
+    columns, units = columns_of(query, reader), dict[str, str]()
+    if plan is not None:
+        units = units_of_rows(plan, rows, stop if truncated else None)
+        columns = tuple([replace(column, unit=units.get(column.name, column.unit)) for column in columns])
     total, divisor = figure_of(plan, stop) if plan else (Nothing.MISSING, Exact(1))
     found: list[Sequence[RowValue]] = [values_of(column, query.domain, rows, reader) for column in columns]
     if plan is not None and plan.expression is not None:
         contributed = contributions(plan, rows, total / divisor if isinstance(total, Exact) else total)
-        columns = (*columns, contribution_column(plan, contributed))
+        columns = (*columns, contribution_column(plan, contributed, units))
         found.append(contributed)
     own = [(query.side.terms[query.term_index].scenario.id, query.compared)] if query.side else []
     return Inspection(
@@ -214,15 +223,40 @@ def column_of(name: str, domain: Domain, reader: Reader) -> RowColumn:
     return RowColumn(name, label, "text")
 
 
-def contribution_column(plan: RowPlan, contributed: Sequence[Exact]) -> RowColumn:
-    """Return the contribution column: it has the decimal places of the amounts, or more if weights need them."""
+def units_of_rows(plan: RowPlan, rows: pl.DataFrame, stop: Stop | None) -> dict[str, str]:
+    """Return the currency of each measure whose rows name it, MIXED for several; with `stop` of all rows."""
+    units: dict[str, str] = {}
+    for name, measure in plan.query.domain.measures.items():
+        if measure.currency is not None and measure.currency in rows.columns:
+            found = rows if stop is None else currencies_read(plan, measure.currency, stop)
+            codes = frozenset(found[measure.currency].unique().to_list())
+            units |= {name: currency_of(measure.currency, codes, plan.reader)} if codes else {}
+    return units
+
+
+def currencies_read(plan: RowPlan, currency: str, stop: Stop) -> pl.DataFrame:
+    """Return the codes of the currencies of all rows of a plan."""
+    spans = split_intervals([term.window for term in plan.weighted_terms], plan.domain_read.boundaries)
+    cell = reduce(or_, (term.cell for term in plan.weighted_terms), NOTHING)
+    read = sums_read(plan.domain_read, plan.term_span, spans, (currency,), (), cell)
+    (found,) = plan.reader.collect([read.pipe(lambda sums: sums.select(currency).unique())], stop)
+    return found
+
+
+def contribution_column(plan: RowPlan, contributed: Sequence[Exact], units: Mapping[str, str]) -> RowColumn:
+    """Return the contribution column, in the currency of what it adds up.
+
+    It has the decimal places of the amounts, or more if weights need them.
+    """
     assert plan.expression is not None  # noqa: S101 - asked only where a figure is named
     least = max(0 if term.base.over_members.counts else term.base.measure.places for term in plan.weighted_terms)
     needed = (decimal_places(amount.reduced()[1]) or 0 for amount in watched(contributed))
     places = min(max(least, *needed, 0), MOST_PLACES)
-    return RowColumn(
-        CONTRIBUTION, worded(CONTRIBUTION), "amount", unit_of(plan.expression.type.kind, plan.reader), places
-    )
+    unit = unit_of(plan.expression.type.kind, plan.reader)
+    if plan.expression.type.kind is FigureKind.MONEY:
+        each = {units.get(term.base.measure.key, unit) for term in plan.weighted_terms}
+        unit = next(iter(each)) if len(each) == 1 else MIXED
+    return RowColumn(CONTRIBUTION, worded(CONTRIBUTION), "amount", unit, places)
 
 
 def unit_of(kind: FigureKind, reader: Reader) -> str:

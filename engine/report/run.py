@@ -11,7 +11,7 @@ from engine.model.notes import Note
 from engine.model.scenarios import Side
 from engine.model.scope import Cuts
 from engine.model.stopping import watched
-from engine.plans.currency_notes import CurrencyRead, currency_notes, currency_reads
+from engine.plans.currency_notes import CurrencyRead, currency_notes, currency_reads, currency_shown
 from engine.plans.figures import FigurePlan, Figures, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import Freshness, freshness
 from engine.plans.notes import notes
@@ -59,7 +59,8 @@ def run(
         *found.currency_notes(),
     )
     rows = [planned.rows[at] for at in shown]
-    return made_of(plan, rows, table.by_row.only(shown), table.places, tuple(dict.fromkeys(said)), freshness(planned))
+    figures_shown, notes_said = table.by_row.only(shown), tuple(dict.fromkeys(said))
+    return made_of(plan, rows, figures_shown, table.places, notes_said, freshness(planned), found.currency)
 
 
 class CollectedPlan(Struct, frozen=True):
@@ -81,6 +82,11 @@ class CollectedPlan(Struct, frozen=True):
     def currency_notes(self) -> Iterator[Note]:
         """Yield the notes on its currencies and units."""
         return currency_notes(self.figures.plan, self.reads, self.currencies)
+
+    @property
+    def currency(self) -> str:
+        """The currency of its amounts."""
+        return currency_shown(self.figures.plan, self.reads, self.currencies)
 
 
 def collected(plans: Sequence[FigurePlan]) -> list[CollectedPlan]:
@@ -105,7 +111,7 @@ def outline(plan: ReportPlan) -> Report:
     columns = len(planned.query.columns)
     zeros = FigureCube([0] * (len(rows) * columns), [1] * (len(rows) * columns), columns, places=1)
     total = MemberTuple((), is_total=True, drill=place_drill((), planned, len(planned.times)))
-    return made_of(plan, rows, zeros, (total,), (), {})
+    return made_of(plan, rows, zeros, (total,), (), {}, planned.reader.catalogue.currency)
 
 
 def made_of(
@@ -115,15 +121,16 @@ def made_of(
     places: tuple[MemberTuple, ...],
     said: tuple[Note, ...],
     loaded: Mapping[str, Mapping[str, Freshness]],
+    currency: str,
 ) -> Report:
-    """Return the report of a plan: some of its rows with their figures, its notes and freshness."""
+    """Return the report of a plan: some of its rows with their figures, its notes, freshness and currency."""
     planned, query, catalogue = plan.figures, plan.figures.query, plan.figures.reader.catalogue
     return Report(
         statement=plan.key if isinstance(plan, StatementPlan) else None,
         label=plan.label,
         period=query.asked,
         filters={known.dimension.key: known.asked for known in query.filters} | dict(query.by_time),
-        currency=catalogue.currency,
+        currency=currency,
         scale=query.scale,
         decimals=query.decimals,
         breakdown=tuple(dimension.key for dimension in query.breakdown),

@@ -50,13 +50,13 @@ PROFILES = """
 """
 
 
-def books(folder: Path, dimensions: str = LEAF, **more: Any) -> Door:
+def books(folder: Path, dimensions: str = LEAF, *, inspects: bool = False, **more: Any) -> Door:
     """Sales and rent in three currencies."""
     leaf = "currency: {kind: leaf}" if dimensions == LEAF else ""
     return small_books(
         folder,
         facts={"gl": ROWS},
-        domains={"gl": DOMAIN.replace("DIMENSIONS", dimensions)},
+        domains={"gl": DOMAIN.replace("DIMENSIONS", dimensions) + f"    inspect_enabled: {str(inspects).lower()}\n"},
         dimensions=f"account: {{kind: leaf}}\n{leaf}",
         statements={"pnl": "- {metric: sales}\n- {metric: rent}\n- {metric: profit}\n"},
         scenarios=SCENARIOS,
@@ -116,8 +116,8 @@ def test_only_the_rows_that_a_figure_reads_count(
     ("asked", "unit", "known"),
     [
         ({"filters": {"currency": ["CAD"]}}, "CAD thousands", "CAD"),
-        ({"filters": {"currency": ["CAD"]}}, "EUR", "USD"),
-        ({"filters": {"currency": ["CAD"]}}, None, "USD"),
+        ({"filters": {"currency": ["CAD"]}}, "EUR", "CAD"),
+        ({"filters": {"currency": ["CAD"]}}, None, "CAD"),
         ({"dimensions": ["currency"]}, "CAD", "CAD"),
         ({"filters": {"currency": ["USD"]}}, "CAD", "USD"),
     ],

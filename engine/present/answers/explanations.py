@@ -11,9 +11,10 @@ from engine.model.catalogue import Favourable
 from engine.model.exact import Exact
 from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop, watched
+from engine.plans.currency_notes import MIXED
 from engine.present.answers.budget import DataRef, Json, LeftOut, UncutAnswer, cut_list, period_json
 from engine.present.answers.drill_template import TOOL, FillingShape, sides_json
-from engine.present.answers.full_reports import freshness_json, full_period_json
+from engine.present.answers.full_reports import currency_json, freshness_json, full_period_json
 from engine.present.answers.reports import scenario_json, short_freshness
 from engine.present.charts.charts import Chart
 from engine.queries.explanations import LINES
@@ -70,10 +71,10 @@ def described(found: Explanation) -> Json:
     return {
         "metric": found.written,
         **({"label": line.label} if line.label != found.written else {}),
-        **({"unit": found.unit} if found.unit != found.currency else {}),
+        **({"unit": found.unit} if found.unit != found.currency or found.currency == MIXED else {}),
         **({"favourable": line.favourable.value} if line.favourable is not Favourable.UP else {}),
         "period": period_json(found.period),
-        "currency": found.currency,
+        **currency_json(found.currency),
         "scenarios": [scenario_json(side, side.window) for side in found.sides],
     }
 

@@ -14,6 +14,7 @@ from engine.model.catalogue import Favourable, Style
 from engine.model.exact import json_number
 from engine.model.notes import Note
 from engine.model.stopping import Stop, watched
+from engine.plans.currency_notes import MIXED
 from engine.plans.freshness import Freshness
 from engine.present.answers.budget import (
     NOT_KEPT,
@@ -52,7 +53,7 @@ def described(report: ReportData, sheet: Layout) -> Json:
         **head,
         "label": report.label,
         "period": full_period_json(report.period),
-        "currency": report.currency,
+        **currency_json(report.currency),
         "scale": report.scale,
         "decimals": report.decimals,
         "columns": [column_json(report, column, at) for at, column in enumerate(sheet.across)],
@@ -62,6 +63,11 @@ def described(report: ReportData, sheet: Layout) -> Json:
         "data_version": report.data_version,
         "dataset": dataset_json(report),
     }
+
+
+def currency_json(currency: str) -> Json:
+    """Return the currency of the amounts; nothing for several, which every unit says."""
+    return {} if currency == MIXED else {"currency": currency}
 
 
 def full_period_json(period: PeriodRange) -> Json:

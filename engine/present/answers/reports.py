@@ -21,6 +21,7 @@ from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Favourable
 from engine.model.errors import BadArguments, quoted
 from engine.model.stopping import Stop, never, watched
+from engine.plans.currency_notes import MIXED
 from engine.plans.freshness import Freshness
 from engine.present.answers.budget import (
     NOT_KEPT,
@@ -36,6 +37,7 @@ from engine.present.answers.budget import (
 )
 from engine.present.answers.drill_template import DrillTemplate
 from engine.present.answers.full_reports import (
+    currency_json,
     dataset_json,
     freshness_json,
     into_parent_json,
@@ -153,7 +155,7 @@ def described(report: ReportData) -> Json:
     return {
         **head,
         "period": period_json(report.period),
-        "currency": report.currency,
+        **currency_json(report.currency),
         **({"scale": report.scale} if report.scale else {}),
         **({"decimals": report.decimals} if report.decimals is not None else {}),
     }
@@ -282,7 +284,7 @@ def line_json(report: ReportData, line: ReportLine, favourable: Favourable = Fav
         said["kind"] = line.kind
     if line.level:
         said["level"] = line.level
-    if unit is not None and unit != report.money:
+    if unit is not None and (unit != report.money or report.currency == MIXED):
         said["unit"] = unit
     if line.type is not None and line.favourable is not favourable:
         said["favourable"] = line.favourable.value

@@ -1,15 +1,16 @@
 """Results drawn as they are, without a script: what a spec leaves open, and the rows that are points."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import polars as pl
 from msgspec import Struct
 
 from engine.model.catalogue import LABEL, Favourable
-from engine.model.errors import first_of
+from engine.model.errors import ChartInvalid, first_of
 from engine.model.notes import MOST_NAMED, Note
 from engine.model.requests import ChartSpec
+from engine.plans.currency_notes import MIXED
 from engine.present.charts.charts import Chart, chart
 from engine.present.charts.periods import grain_of
 from engine.present.charts.picture import HUNDREDFOLD, PLAIN, asked_unit
@@ -74,6 +75,8 @@ def report_as_it_is(spec: ChartSpec, given: Report) -> AsItIs:
         return AsItIs(spec, frame, kept=members)
     kept = of_one_unit(spec, given, frame)
     unit = next(iter(kept["unit"]), None)
+    if given.currency == MIXED and (unit or "").startswith(MIXED):
+        raise several_currencies(given.notes)
     notes = left_out(frame, kept, unit)
     aliases = kept["alias"].unique(maintain_order=True).to_list()
     only = (f"pl.col('unit') == {unit!r}", f"pl.col('alias').is_in({aliases!r})") if notes else ()
@@ -142,6 +145,19 @@ def by_two_times(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> ChartSp
     if spec.chart_type == "waterfall":
         return replace(spec, x=spec.x or x, y=spec.y or "value")
     return replace(spec, x=spec.x or x, y=spec.y or "value", series=spec.series or first)
+
+
+def several_currencies(notes: Iterable[Note]) -> ChartInvalid:
+    """Return the refusal to draw amounts of several currencies, with the filter that works if a note names them."""
+    about = next((dict(note.about) for note in notes if note.code == "mixed_currency"), {})
+    dimension, one = str(about.get("dimension", "currency")), str(about.get("currencies", "")).partition(", ")[0]
+    example = {"filters": {dimension: [one]}} if one else None
+    return ChartInvalid(
+        "These are amounts in several currencies, which have no unit together. Run the report with a filter on "
+        f"{dimension}, or with a converted metric, and draw its data_ref.",
+        field="data_ref",
+        example=example,
+    )
 
 
 def units_for(spec: ChartSpec, transform: Transform) -> Mapping[str, str]:
