@@ -52,21 +52,25 @@ class InstanceFaults(Exception):
         super().__init__("\n".join(map(str, self.faults)))
 
 
-LAYERS = (r"dimensions\.yaml", r"domains/.*", r".*")  # files that name parts of the files before them
+LAYERS = (r"dimensions\.yaml", r"domains/.*", r"scenarios\.yaml", r".*")  # files that name parts of the files before
+WHOLE = (LAYERS[0], LAYERS[2])  # their keys are the names of parts
 PARTS = ("metrics", "measures", "dimensions", "axes")  # of a domain, each by its name
 
 
 def first_faults(faults: Iterable[Fault]) -> list[Fault]:
     """Return faults without those that follow from another: they quote the name of a part that has a fault itself.
 
-    A part with a fault is not built, so the files after its own would seem to name what does not exist.
+    A part with a fault is not built, so parts of its own file and of those after it would seem to name what does not
+    exist.
     """
     listed = list(faults)
     broken = {(layer_of(fault), name) for fault in listed if (name := part_of(fault)) is not None}
     followers = [
         fault
         for fault in listed
-        if any(layer < layer_of(fault) and f"'{name}'" in fault.found for layer, name in broken)
+        if any(
+            layer <= layer_of(fault) and name != part_of(fault) and f"'{name}'" in fault.found for layer, name in broken
+        )
     ]
     lines = {(fault.file, fault.line) for fault in followers}
     return [fault for fault in listed if (fault.file, fault.line) not in lines]
@@ -78,9 +82,12 @@ def layer_of(fault: Fault) -> int:
 
 
 def part_of(fault: Fault) -> str | None:
-    """Return the name of the dimension, or of the part of a domain, that a fault is in; None if it is in no such."""
-    names = fault.at if layer_of(fault) == 0 else fault.at[1:] if fault.at and fault.at[0] in PARTS else ()
-    return str(names[0]) if names and layer_of(fault) < len(LAYERS) - 1 else None
+    """Return the name of the dimension, scenario or part of a domain that a fault is in; None if it is in no such."""
+    layer = layer_of(fault)
+    if layer == len(LAYERS) - 1 or not fault.at or fault.at[0] == "comparisons":
+        return None
+    names = fault.at if LAYERS[layer] in WHOLE else fault.at[1:] if fault.at[0] in PARTS else ()
+    return str(names[0]) if names else None
 
 
 @dataclass(slots=True, eq=False)

@@ -26,7 +26,7 @@ from engine.instance.profiles import FILE, build_profiles, fitted, read_profiles
 from engine.instance.schema.books import CALENDAR, DimensionsFile, DomainFile, InstanceFile
 from engine.instance.schema.registry import IntegrationsFile, ProfilesFile, ScenariosFile
 from engine.instance.schema.statements import StatementFile
-from engine.instance.validation import fit
+from engine.instance.validation import fit_in_part
 from engine.model.catalogue import Catalogue
 from engine.model.feeds import Binding
 from engine.model.profiles import Profiles
@@ -69,7 +69,7 @@ class InstanceDocuments:
     profiles: Document = field(default_factory=lambda: Document(FILE))
 
     def one(self, file: str, model: type[Model]) -> tuple[Document, Model | None]:
-        """Read one file; the model is None if the file does not fit it."""
+        """Read one file, as far as it fits its model; the model is None if nothing of it does."""
         if not (self.folder / file).is_file():
             document = Document(file, tree={} if file in OPTIONAL else None)
             if file not in OPTIONAL:
@@ -78,10 +78,10 @@ class InstanceDocuments:
             document = read_document(self.folder, file)
             document.tree = {} if document.tree is None and not document.faults else document.tree
         self.documents.append(document)
-        return document, fit(document, model)
+        return document, fit_in_part(document, model)
 
     def several(self, pattern: str, model: type[Model]) -> dict[Document, Model]:
-        """Read the files that match a pattern, in name order. Leaves out files that do not fit the model."""
+        """Read the files that match a pattern, in name order. Leaves out files of which nothing fits the model."""
         names = sorted(path.relative_to(self.folder).as_posix() for path in self.folder.glob(pattern))
         read = [self.one(name, model) for name in names]
         return {document: file for document, file in read if file is not None}
@@ -113,7 +113,7 @@ class InstanceDocuments:
 def read_instance(folder: Path) -> Instance:
     """Return the values of an instance folder. Raises InstanceFaults with every fault found.
 
-    A file that does not fit its model is not checked further; all others are. Faults in profiles alone do not raise:
+    A part that does not fit its model is not checked further; all others are. Faults in profiles alone do not raise:
     Instance keeps them in its Profiles.
     """
     if not folder.is_dir():

@@ -1,13 +1,15 @@
 """Validates documents against the models of their files and turns errors into faults that a person can repair."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from functools import cache
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from engine.instance.documents import Document, Location
+from engine.instance.documents import Document, Location, Tree
 from engine.instance.schema.books import CALENDAR, CURRENCY, DURATION, DURATION_OR_NONE
 from engine.instance.schema.common import KEY, LIVE_TABLE
 from engine.instance.schema.formats import QUOTE
@@ -53,6 +55,44 @@ def fit(document: Document, model: type[Model]) -> Model | None:
         for error in misfit.errors():
             document.fault(error["loc"], *described(error, model))
         return None
+
+
+def fit_in_part(document: Document, model: type[Model]) -> Model | None:
+    """Return the parts of a document that fit its model, and record the faults of the others; None if nothing is left.
+
+    The parts serve to find the faults of other files: the caller refuses a document with a fault in the end.
+    """
+    fitted, tree = fit(document, model), document.tree
+    misfits = [fault.at for fault in document.faults]
+    while fitted is None:
+        smaller = without(tree, misfits)
+        if smaller == tree:
+            return None
+        tree = smaller
+        try:
+            fitted = model.model_validate(tree)
+        except ValidationError as misfit:
+            misfits = [error["loc"] for error in misfit.errors()]
+    return fitted
+
+
+def without(tree: Tree, locations: Iterable[Location]) -> Tree:
+    """Return a tree without the parts at some locations.
+
+    A part that is missing takes what it is missing in, and a part of a list takes the whole list.
+    """
+    smaller = deepcopy(tree)
+    for location in locations:
+        part = smaller
+        for step, below in zip_longest(location, location[1:]):
+            if not isinstance(part, dict) or step not in part:
+                break
+            inner = part[step]
+            if not (isinstance(inner, dict) and below in inner):
+                del part[step]
+                break
+            part = inner
+    return smaller
 
 
 def described(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, str]:
