@@ -18,7 +18,7 @@ from server.auth.tokens import (
     parse_object,
     split_token,
 )
-from server.base.credentials import read_or_create_key
+from server.base.credentials import read_key, read_or_create_key
 from server.base.interfaces import DEVELOPER, Principal
 from server.base.settings import Settings
 
@@ -98,7 +98,7 @@ class DevKey(Struct, frozen=True):
 
 def read_dev_key(path: Path) -> DevKey:
     """Return the key that is kept in a file."""
-    return DevKey(path.read_text(encoding="ascii").strip())
+    return DevKey(read_key(path))
 
 
 def dev_key(configured: str | None, state: Path) -> DevKey:

@@ -12,12 +12,13 @@ from urllib.parse import quote, unquote
 
 from engine.model.feeds import FeedSource
 from server.base.folders import naming_state
+from server.base.interfaces import StoreDown
 
 
 def read_or_create_key(path: Path) -> str:
     """Return the key in a file, created if there is none. Concurrent callers get the same key.
 
-    Raises StoreDown if it cannot be made or read.
+    Raises StoreDown if it cannot be made or read, or if it is one that can be guessed.
     """
     with naming_state(path):
         if not path.exists():
@@ -28,7 +29,29 @@ def read_or_create_key(path: Path) -> str:
             with suppress(FileExistsError):
                 os.link(made, path)  # whole, or not at all
             made.unlink()
-        return path.read_text(encoding="ascii").strip()
+        return read_key(path)
+
+
+def read_key(path: Path) -> str:
+    """Return the key in a file. Raises StoreDown if it can be guessed, OSError if it cannot be read."""
+    key = path.read_bytes().decode("ascii", errors="replace").strip()
+    if fault := key_fault(key):
+        raise StoreDown(f"{path} holds no key that is safe to use: {fault}. Delete the file, and a new one is made")
+    return key
+
+
+SHORTEST_KEY, FEWEST_CHARACTERS = 32, 8  # of a key: its length, and how many of its characters differ
+
+
+def key_fault(key: str) -> str | None:
+    """Return why a key can be guessed or cannot be sent in a header; None if it is random enough."""
+    if len(key) < SHORTEST_KEY:
+        return f"it has {len(key)} characters, and takes at least {SHORTEST_KEY}"
+    if not all("!" <= character <= "~" for character in key):
+        return "it has blanks, line ends or characters that are not ASCII"
+    if len(set(key)) < FEWEST_CHARACTERS:
+        return f"it repeats {len(set(key))} characters, and is not random"
+    return None
 
 
 # Redaction: remove known secrets, and whatever looks like a credential, from texts.

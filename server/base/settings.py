@@ -11,11 +11,10 @@ from urllib.parse import urlsplit
 
 from engine.instance.build.feeds import cron_fault
 from engine.instance.read import STATE, STORE
-from server.base.credentials import passwords, redact
+from server.base.credentials import key_fault, passwords, redact
 from server.base.links import parse_hosts
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-SHORTEST_KEY = 32
 SIGNING_KEY = re.compile(r"[0-9A-Fa-f]{64}")  # 32 random bytes
 LEAST_MEGABYTES = 512  # a worker that starts holds about 100
 SHORTEST_ANSWER = 2000  # what tools say of themselves takes about half of it
@@ -234,9 +233,9 @@ def validate(settings: Settings) -> None:
     refuse_below("SVC_ANSWER_TOKENS", settings.answer_tokens, SHORTEST_ANSWER)
     refuse_below("SVC_WORKER_MEGABYTES", settings.worker_megabytes, LEAST_MEGABYTES)
     validate_times(settings)
-    if settings.dev_key is not None and len(settings.dev_key) < SHORTEST_KEY:
-        raise BadSetting(f"MCP_DEV_KEY has {len(settings.dev_key)} characters; it takes at least {SHORTEST_KEY}")
-    if settings.signing_key is not None and not SIGNING_KEY.fullmatch(settings.signing_key):
+    if settings.dev_key is not None and (fault := key_fault(settings.dev_key)):
+        raise BadSetting(f"MCP_DEV_KEY cannot be used: {fault}; make one with: openssl rand -hex 32")
+    if (key := settings.signing_key) is not None and (key_fault(key) or not SIGNING_KEY.fullmatch(key)):
         raise BadSetting(
             "ARTIFACT_SIGNING_KEY takes 32 random bytes as 64 hex digits; make them with: openssl rand -hex 32"
         )

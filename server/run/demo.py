@@ -28,8 +28,15 @@ def takes_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--demo", action="store_true", help="serve made-up books, kept in your data folder")
 
 
-def chosen_instance(settings: Settings, *, demo: bool) -> Settings:
-    """Return the settings with the demo if it is asked for. Raises BadSetting if there is no instance to serve."""
+def chosen_instance(settings: Settings, *, demo: bool, named: Path | None = None) -> Settings:
+    """Return the settings with the demo if it is asked for.
+
+    `named` is the folder of --instance. Raises BadSetting if there is no instance to serve, or one too many.
+    """
+    if demo and named is not None:
+        raise BadSetting(
+            f"--demo serves made-up books and --instance those of {named}; leave one of the two out. Nothing is served"
+        )
     if demo:
         return replace(settings, instance=made_demo(demo_folder()))
     if not settings.instance.is_dir():  # before its state folder makes it

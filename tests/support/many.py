@@ -15,7 +15,7 @@ from tests.support.small import write_instance
 
 ORIGIN = RESOURCE.removesuffix("/mcp")
 HOST = ORIGIN.removeprefix("https://")
-SIGNING_KEY = "5f" * 32
+SIGNING_KEY = "5f1e9a07" * 8
 ACCEPTED = {"Accept": "application/json, text/event-stream", "Host": HOST}
 PROFILES = """
 all_of_it: {operations: true, scenarios: {'*': {}}}

@@ -6,7 +6,7 @@ from pathlib import Path
 from server.base.interfaces import StoreDown
 from server.base.settings import BadSetting, Settings
 from server.run.backup import BundleFault, back_up
-from server.run.commands.console import DONE, FAULTY, err, out, takes_instance
+from server.run.commands.console import DONE, FAULTY, err, out, refuse_no_instance, takes_instance
 from server.run.embedded.binaries import StartFailure
 
 
@@ -19,6 +19,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Write a bundle."""
+    refuse_no_instance(settings)
     try:
         contents = back_up(settings, asked.bundle, with_keys=asked.with_keys)
     except (BundleFault, BadSetting, StartFailure, StoreDown) as fault:

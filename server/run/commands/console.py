@@ -6,6 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from server.base.settings import BadSetting, Settings, variable_of
+
 DONE, FAULTY, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 INSTANCE = "folder of the instance (default: SVC_INSTANCE, else instances/demo)"
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
@@ -14,6 +16,15 @@ out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highli
 def takes_instance(parser: argparse.ArgumentParser) -> None:
     """Let a command name the folder of its instance."""
     parser.add_argument("--instance", type=Path, help=INSTANCE)
+
+
+def refuse_no_instance(settings: Settings) -> None:
+    """Raise BadSetting if the folder of the instance holds none, before a state folder is made in it."""
+    if not (settings.instance / "instance.yaml").is_file():
+        raise BadSetting(
+            f"{settings.instance} is the folder of no instance: it has no instance.yaml. Name that of yours with "
+            f"--instance, or set {variable_of('instance')}. Nothing was written"
+        )
 
 
 def whole_number(text: str) -> int:

@@ -3,7 +3,7 @@
 import argparse
 
 from server.base.settings import Settings
-from server.run.commands.console import DONE, out, takes_instance
+from server.run.commands.console import DONE, out, refuse_no_instance, takes_instance
 from server.run.embedded.platform import platform
 from server.stores.migrations import SCOPE, MigrationState, migrate, pending_names, read_migrations, read_statuses
 
@@ -20,7 +20,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
-    """Apply what is pending, or list every migration."""
+    """Apply what is pending, or list every migration. A database of its own needs no instance."""
+    if settings.database_url is None and settings.state is None:
+        refuse_no_instance(settings)
     with platform(settings) as opened:
         uri = opened.reach()
         if not (asked.status or asked.check):

@@ -51,7 +51,7 @@ def handed(text: str) -> PrivateSocket:
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Serve until told to stop."""
-    chosen = chosen_instance(settings, demo=asked.demo)
+    chosen = chosen_instance(settings, demo=asked.demo, named=asked.instance)
     return preside(replace(chosen, workers=asked.workers or settings.workers), private=asked.for_bridges)
 
 

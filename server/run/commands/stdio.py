@@ -41,7 +41,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
             f"connect to {settings.resource} instead, or leave SVC_OIDC_ISSUER out"
         )
     with wire() as (incoming, outgoing):
-        chosen = chosen_instance(settings, demo=asked.demo)
+        chosen = chosen_instance(settings, demo=asked.demo, named=asked.instance)
         folder = folder_of(chosen)
         with FileLock(folder / BRIDGES) as lock:
             share(lock, folder)

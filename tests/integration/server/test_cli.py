@@ -12,7 +12,8 @@ import pytest
 
 from server.auth.bearer import dev_key
 from server.auth.tokens import InvalidToken
-from server.base.interfaces import DEVELOPER, Principal
+from server.base.credentials import read_or_create_key
+from server.base.interfaces import DEVELOPER, Principal, StoreDown
 from server.base.settings import BadSetting, Settings, read_settings
 from server.base.sockets import listen
 from tests.support.forking import tieout
@@ -180,7 +181,10 @@ def test_answers_do_not_wait_for_acknowledgements() -> None:
         ({"SVC_PORT": "eight"}, "SVC_PORT is 'eight'; it takes a whole number above 0"),
         ({"SVC_PORT": "65536"}, "SVC_PORT is '65536'; it takes a port, 1 to 65535"),
         ({"SVC_HOST": "0.0.0.0"}, "listens on loopback only"),  # noqa: S104 - refused
-        ({"MCP_DEV_KEY": "short"}, "it takes at least 32"),
+        ({"MCP_DEV_KEY": "short"}, "it has 5 characters, and takes at least 32; make one with: openssl rand -hex 32"),
+        ({"MCP_DEV_KEY": "ab" * 20}, "it repeats 2 characters, and is not random"),
+        ({"MCP_DEV_KEY": "0123456789abcdef 0123456789abcdef"}, "it has blanks"),
+        ({"ARTIFACT_SIGNING_KEY": "0" * 64}, "takes 32 random bytes"),
         ({"SVC_ANSWER_TOKENS": "500"}, "it takes at least 2000"),
         ({"SVC_LOG_FORMAT": "xml"}, "it takes text or json"),
         *(
@@ -225,6 +229,24 @@ def test_the_dev_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> Non
     for wrong in (made.key + "x", "\N{SNOWMAN}", ""):
         with pytest.raises(InvalidToken, match="not known"):
             asyncio.run(made.principal(wrong))
+
+
+@pytest.mark.parametrize("name", ["dev.key", "signing.key"])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "it has 0 characters"),
+        (b"password", "it has 8 characters"),
+        (b"a" * 40, "it repeats 1 characters"),
+        (b"0123456789abcdef\n0123456789abcdef", "it has blanks, line ends"),
+        (("0123456789abcdef" * 3 + "\N{SNOWMAN}").encode(), "characters that are not ASCII"),
+    ],
+)
+def test_a_key_file_is_judged_like_the_setting(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(StoreDown) as refused:
+        read_or_create_key(tmp_path / name)
+    assert all(words in str(refused.value) for words in (name, says, "Delete the file, and a new one is made"))
 
 
 MANY = {
@@ -302,3 +324,16 @@ def test_without_what_benches_need_the_command_says_what_installs_it() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert "make bench installs" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("backup", "made.tar"), ("migrate",), ("migrate", "--status")])
+def test_a_misspelt_folder_is_neither_backed_up_nor_made(tmp_path: Path, command: tuple[str, ...]) -> None:
+    misspelt = tmp_path / "instanse"
+    done = tieout(*command, "--instance", str(misspelt), SVC_STATE_DIR="", DATABASE_URL="")
+    assert (done.returncode, "has no instance.yaml" in done.stderr, list(tmp_path.iterdir())) == (1, True, [])
+
+
+@pytest.mark.parametrize("command", ["serve", "stdio"])
+def test_the_demo_and_an_instance_are_not_served_at_once(tmp_path: Path, command: str) -> None:
+    done = tieout(command, "--demo", "--instance", str(tmp_path))
+    assert (done.returncode, "leave one of the two out" in done.stderr) == (1, True)
