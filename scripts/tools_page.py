@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from benches.books import demo_books
+from engine.model.errors import Refusal
+from engine.model.notes import NOTES
 from server.tools.tool import Tool
 from server.tools.toolbox import TOOLS
 from tests.support.demo import ROWS
@@ -148,7 +150,7 @@ def page(ask: Ask) -> str:
         called = arguments(tool, told)
         told[tool.name] = ask(tool.name, called)
         parts.append("\n".join(section(tool, called, told[tool.name])))
-    parts += ["\n".join(errors(ask)), READING, BEYOND]
+    parts += ["\n".join(errors(ask)), "\n".join(notes()), READING, BEYOND]
     return "\n".join(parts)
 
 
@@ -188,6 +190,36 @@ def errors(ask: Ask) -> Iterator[str]:
     yield f"A call of `{tool}` with a misspelled metric gets a refusal instead of figures.\n"
     yield from block(called)
     yield from block(shortened(masked(ask(tool, called))))
+    yield "### Types of errors\n"
+    yield "`retryable` marks those after which the same call may succeed later.\n"
+    yield "| `error_type` | What it says |"
+    yield "|---|---|"
+    for kind, refusals in sorted(error_types().items()):
+        said = " ".join(dict.fromkeys(f"{refusal.__doc__}".partition("\n")[0] for refusal in refusals))
+        yield f"| `{kind}` | {cell(said)}{' `retryable`' if any(each.retryable for each in refusals) else ''} |"
+    yield ""
+
+
+def error_types() -> dict[str, list[type[Refusal]]]:
+    """Return the refusals of each error type."""
+    kinds: dict[str, list[type[Refusal]]] = {}
+    waiting = [Refusal]
+    while waiting:
+        for refusal in waiting.pop().__subclasses__():
+            kinds.setdefault(refusal.error_type, []).append(refusal)
+            waiting.append(refusal)
+    return kinds
+
+
+def notes() -> Iterator[str]:
+    """Yield the lines that list the notes."""
+    yield "## Notes\n"
+    yield "An answer has one note of each code. A `caution` may change what a reader of the figures concludes.\n"
+    yield "| `code` | Severity | Message |"
+    yield "|---|---|---|"
+    for code, wording in sorted(NOTES.items()):
+        yield f"| `{code}` | {wording.severity.value} | {cell(wording.sentence)} |"
+    yield ""
 
 
 def block(value: Json) -> Iterator[str]:

@@ -130,3 +130,14 @@ def test_a_caller_who_sees_nothing_is_told_so_whatever_they_ask(tmp_path: Path) 
     ):
         error = blind.refused(tool, **arguments)
         assert (error["error_type"], "svc_orientation says" in error["error"]) == ("unknown_name", True)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("run_metric", {"order_by": "m0", **columns("actual")}), ("explain_variance", EXPLAINED)]
+)
+def test_more_rows_than_an_answer_ranks_are_cut_to_the_maximum_with_a_note(
+    shop: Fed, tool: str, arguments: dict[str, Any]
+) -> None:
+    answer = shop.ask(tool, **{**arguments, **({"dimensions": ["entity"]} if tool == "run_metric" else {}), "top": 201})
+    (note,) = [note for note in answer["notes"] if note["code"] == "top_reduced"]
+    assert note["message"] == "top 201 is above the maximum; 200 was used."

@@ -9,10 +9,13 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from engine.report.transform import ScriptOutput, transformed
 from server.base.interfaces import Snapshots, StoreDown, StoreFull
 from server.base.settings import Settings
+from server.caller.caller import CallerDatasets
 from server.run.embedded.platform import platform
 from server.stores.circuit_breaker import FAILURES
 from server.stores.memory import MOST_BYTES, MemorySnapshots, is_reference
@@ -20,6 +23,7 @@ from server.stores.valkey import Cache, CacheSnapshots
 from tests.support.holding import kept_in
 from tests.support.programs import needs_program
 from tests.support.serving import free_port, wait_for
+from tests.support.small import LEDGER, small_books
 from tests.unit.server.stores.test_cache import CacheServer
 
 Opened = Callable[[float, float], Snapshots]  # idle and longest seconds
@@ -215,3 +219,13 @@ def test_a_store_that_evicts_lets_go_of_whole_results(server: CacheServer) -> No
         assert None in found
         assert all(data is None or data == bytes([number]) * (1 << 20) for number, data in enumerate(found))
         assert found[-1] is not None
+
+
+def test_a_result_that_is_too_large_to_keep_is_answered_with_a_note(tmp_path: Path) -> None:
+    books = small_books(tmp_path, facts={"gl": "date scenario amount\n2021-01-05 actual 1"}, domains={"gl": LEDGER})
+    report = books.metric("revenue", scenarios={"A": "actual"}, period="2021")
+    frame = pl.DataFrame({"value": [os.urandom(72 << 20)]})  # bytes that no codec makes shorter
+    output = ScriptOutput("large", "result = df", {}, frame)
+    datasets = CallerDatasets("ann", MemorySnapshots(60, 60), books.reader)
+    kept = datasets.keep(transformed(output, [report]), lambda data_ref: data_ref)
+    assert (kept.reference, kept.note and kept.note.code) == (None, "snapshot_too_large")
