@@ -1,6 +1,7 @@
 """The deep tests: `python -m tests.deep MINUTES [PART …]` runs each named part for so many minutes.
 
     laws        every law on random books, round after round, each round with a fresh seed that is printed
+    differential  drawn instances, whose figures an oracle that reads their files says too; it prints every difference
     scope       every tool on two thousand random books held to the law of scope, from a fresh seed that is printed
     large-load  a load of ten million rows
     rows        the rows behind every cell of the cases of inspection
@@ -66,6 +67,7 @@ PARTS: Mapping[str, Sequence[str]] = {
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
 }
 MUTATIONS, SCOPE, INSTALL, DRIVERS = "mutations", "scope", "install", "drivers"
+DIFFERENTIAL = "differential"
 WAREHOUSES, SPARK = "warehouses", "spark"
 INSTALLING = ("pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r")
 ENGINES = {  # of a part: the file that pins them, and their modules
@@ -86,6 +88,7 @@ PROFILES = {  # of Hypothesis, in tests/conftest.py; else `deep`
 JAVA = "Spark runs on Java, which is not installed: apt-get install default-jre-headless"
 SEARCHED = 2000  # books of a round of scope
 AT_ONCE = 10  # mutations of a round
+ROUND = 300  # seconds of a round of the differential
 
 
 def rounds(part: str) -> list[list[str]]:
@@ -98,6 +101,8 @@ def rounds(part: str) -> list[list[str]]:
     seed = random.SystemRandom().randrange(2**32)
     if part == SCOPE:
         return [[sys.executable, "-m", "tests.laws.scoped.law", str(seed), str(SEARCHED)]]
+    if part == DIFFERENTIAL:
+        return [[sys.executable, "-m", "tests.differential", str(ROUND), str(seed)]]
     if part == INSTALL:
         return [[sys.executable, "-m", "tests.support.fresh_install"]]
     if part == DRIVERS:
@@ -138,9 +143,9 @@ def main() -> int:
     """Run the parts that are asked for, all of them where none is; 1 where one fails."""
     parser = ArgumentParser(prog="python -m tests.deep")
     parser.add_argument("minutes", type=float)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, SCOPE, INSTALL, DRIVERS, MUTATIONS, []])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, SCOPE, DIFFERENTIAL, INSTALL, DRIVERS, MUTATIONS, []])
     asked = parser.parse_args()
-    passed = [run(part, asked.minutes) for part in asked.parts or [*PARTS, SCOPE, MUTATIONS]]
+    passed = [run(part, asked.minutes) for part in asked.parts or [*PARTS, SCOPE, DIFFERENTIAL, MUTATIONS]]
     return 0 if all(passed) else 1
 
 

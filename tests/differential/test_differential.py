@@ -1,0 +1,69 @@
+"""The differential: its oracle stands alone, its questions meet the faults that it is for, and figures agree."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.differential.comparing import InstanceComparison
+from tests.differential.met import faults_met
+
+FOLDER = Path(__file__).parent
+ASKS_THE_PRODUCT = {"comparing.py", "more.py", "__main__.py", Path(__file__).name}
+NOT_MENDED = {"F8", "F12", "F13", "F14", "F15", "F16", "cut_closed", "late_operand"}
+FOUND = [  # a fault, and where a question meets it: the seed of its instance, and which question of it
+    ("F2", 5012, 22),
+    ("F3", 5009, 3),
+    ("F4", 105, 3),
+    ("F9", 1004, 17),
+    ("F10", 5003, 12),
+    ("F11", 5003, 9),
+    ("F12", 7003, 15),
+    ("F13", 5006, 23),
+    ("F16", 5004, 7),
+    ("late_operand", 5001, 0),
+]
+
+
+def test_the_oracle_imports_nothing_of_the_product() -> None:
+    imported = {
+        (path.name, module.split(".")[0])
+        for path in FOLDER.glob("*.py")
+        if path.name not in ASKS_THE_PRODUCT
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for module in modules_of(node)
+    }
+    assert {(name, package) for name, package in imported if package in ("engine", "server", "sandbox")} == set()
+    others = {path.stem for path in FOLDER.glob("*.py")} - {Path(name).stem for name in ASKS_THE_PRODUCT}
+    of_tests = {module for path in FOLDER.glob("*.py") if path.stem in others for module in modules_in(path)}
+    assert of_tests <= {f"tests.differential.{stem}" for stem in others}
+
+
+def modules_in(path: Path) -> set[str]:
+    """Return the modules of the tests that a file imports."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return {module for node in nodes for module in modules_of(node) if module.startswith("tests.")}
+
+
+def modules_of(node: ast.AST) -> list[str]:
+    """Return the modules that a statement imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+
+
+@pytest.mark.parametrize(("fault", "seed", "at"), FOUND)
+def test_its_questions_meet_the_faults_that_it_is_for(fault: str, seed: int, at: int, tmp_path: Path) -> None:
+    assert fault in faults_met(seed, at, tmp_path)
+
+
+@pytest.mark.parametrize("seed", [100, 105, 108])
+def test_every_figure_is_what_the_oracle_says(seed: int) -> None:
+    comparison = InstanceComparison()
+    unknown = [
+        f"{difference.call}\n{difference}"
+        for difference in comparison.instance(seed, 8)
+        if not set(difference.name.split(" and ")) <= NOT_MENDED
+    ]
+    assert not unknown, "\n".join(unknown)
+    assert comparison.cells > 100
