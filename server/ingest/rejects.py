@@ -267,10 +267,17 @@ def write_report(rejects: Rejects, folder: Path, load_id: str) -> Path | None:
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        pl.concat([head, rejects.report], how="diagonal").write_csv(path)
+        pl.concat([head, rejects.report], how="diagonal").with_columns(as_cells()).write_csv(path)
     except OSError:
         return None
     return path
+
+
+def as_cells() -> pl.Expr:
+    """Return texts with an apostrophe before those that a spreadsheet would take for a formula; numbers are none."""
+    text = pl.col(pl.String)
+    is_formula = text.str.contains(r"^[=+\-@\t\r]") & ~text.str.contains(r"^[+-]?[\d.,' ]*\d[\d.,' ]*[-%]?$")
+    return pl.when(is_formula).then(text.str.replace("^", "'")).otherwise(text)
 
 
 def report_file(folder: Path, load_id: str) -> Path:

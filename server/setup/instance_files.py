@@ -1,9 +1,7 @@
 """Instance files: the YAML of a proposal, with comments that say what was guessed and what to change."""
 
 import csv
-import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
@@ -18,26 +16,10 @@ from server.setup.dimensions import DimensionProposal
 from server.setup.facts import FactsTable
 from server.setup.proposal import BooksProposal, DomainProposal
 from server.setup.words import title
+from server.setup.yaml_lines import comment, yaml_file, yaml_text
 
-PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./ -]*[A-Za-z0-9_./]|[A-Za-z]")
-WORDS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 TABLES: Final = "tables"  # folder in the instance for tables that are written, such as trees
 GRAINS: Final = {Grain.DATE: "day", Grain.MONTH: "month", Grain.QUARTER: "quarter", Grain.YEAR: "year"}
-
-
-def yaml_text(value: Any) -> str:  # noqa: ANN401 - what YAML holds
-    """Return a value as YAML on one line."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{yaml_text(key)}: {yaml_text(held)}" for key, held in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(yaml_text, value)) + "]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int):
-        return str(value)
-    text = str(value)
-    plain = PLAIN.fullmatch(text) and text.lower() not in WORDS and ": " not in text
-    return text if plain or re.fullmatch(r"\d{4}-\d{2}", text) else json.dumps(text, ensure_ascii=False)
 
 
 class PeriodDefault(Struct, frozen=True):
@@ -50,21 +32,21 @@ class PeriodDefault(Struct, frozen=True):
 def instance_files(books: BooksProposal, folder: Path) -> dict[str, str]:
     """Return the files of an instance by their paths in its folder."""
     files = {
-        "instance.yaml": "\n".join(instance_yaml(books)),
-        "dimensions.yaml": "\n".join(dimensions_yaml(books)),
-        "scenarios.yaml": "\n".join(scenarios_yaml(books)),
+        "instance.yaml": yaml_file(instance_yaml(books)),
+        "dimensions.yaml": yaml_file(dimensions_yaml(books)),
+        "scenarios.yaml": yaml_file(scenarios_yaml(books)),
         "profiles.yaml": PROFILES,
-        "integrations.yaml": "\n".join(integrations_yaml(books, folder)),
+        "integrations.yaml": yaml_file(integrations_yaml(books, folder)),
     }
     for domain in books.domains:
-        files[f"domains/{domain.key}.yaml"] = "\n".join(domain_yaml(domain))
-        files[f"statements/{domain.statement}.yaml"] = "\n".join(statement_yaml(domain, books))
+        files[f"domains/{domain.key}.yaml"] = yaml_file(domain_yaml(domain))
+        files[f"statements/{domain.statement}.yaml"] = yaml_file(statement_yaml(domain, books))
     for dimension in all_dimensions(books):
         if dimension.members and dimension.members.rows:
             files[f"{TABLES}/{dimension.key}.csv"] = csv_text(("id", "name"), dimension.members.rows)
         if dimension.tree and dimension.tree.rows:
             files[f"{TABLES}/{dimension.tree_key}.csv"] = csv_text(("node", "parent", "name"), dimension.tree.rows)
-    return {name: text if text.endswith("\n") else f"{text}\n" for name, text in files.items()}
+    return files
 
 
 PROFILES: Final = """\
@@ -112,7 +94,7 @@ def instance_yaml(books: BooksProposal) -> Iterator[str]:
     for scenario in own[:2]:
         yield f"    - {{scenario: {yaml_text(scenario)}, alias: {yaml_text(books.scenarios[scenario])}}}"
     if len(own) > 1:
-        yield f'    - {{scenario: "var({own[0]},{own[1]})", alias: Variance}}'
+        yield f"    - {{scenario: {yaml_text(f'var({own[0]},{own[1]})')}, alias: Variance}}"
     periods = default_periods(domain)
     yield f"  period_start: {yaml_text(periods.start)}   # the last year of the data"
     yield f"  period_end: {yaml_text(periods.end)}"
@@ -149,7 +131,7 @@ def dimensions_yaml(books: BooksProposal) -> Iterator[str]:
                 label = f"label: {yaml_text(title(column))}"
                 yield f"{key}: {{kind: derived, {label}, from: {dimension.key}, attribute: {key}}}"
         if dimension.tree:
-            remark = f"   # {dimension.tree.evidence}"
+            remark = comment(dimension.tree.evidence)
             nodes = f"leaf_dimension: {dimension.key}, nodes: live.{dimension.tree_key}"
             label = f"label: {yaml_text(f'{dimension.label} tree')}"
             yield f"{dimension.tree_key}: {{kind: ragged, {label}, {nodes}}}{remark}"
@@ -264,7 +246,7 @@ def member_bindings(dimension: DimensionProposal, sources: Mapping[str, str], fo
     """Yield the lines of the feeds of a dimension's members and nodes."""
     members, tree = dimension.members, dimension.tree
     if members is not None:
-        yield f"  {dimension.key}:   # {members.evidence}"
+        yield f"  {dimension.key}:{comment(members.evidence)}"
         if members.found is not None:
             mapped = {**members.mapped, **members.attributes}
             yield from file_lines(members.found.table, members.found.table.findings, sources, folder)
@@ -273,7 +255,7 @@ def member_bindings(dimension: DimensionProposal, sources: Mapping[str, str], fo
         else:
             yield from own_lines(dimension.key)
     if tree is not None:
-        yield f"  {dimension.tree_key}:   # {tree.evidence}"
+        yield f"  {dimension.tree_key}:{comment(tree.evidence)}"
         if tree.mapped and members is not None and members.found is not None:
             yield from file_lines(members.found.table, members.found.table.findings, sources, folder)
             yield f"    target: live.{dimension.tree_key}"
@@ -293,7 +275,7 @@ def file_lines(table: SourceTable, findings: Findings, sources: Mapping[str, str
     """Yield the lines of a feed that say which file it reads, and how that is written."""
     yield f"    source: {sources[source_of(table, folder)]}"
     if table.database is not None:
-        yield f"    extract: {table.database.query}"
+        yield f"    extract: {yaml_text(table.database.query)}"
     elif table.path is not None and not table.is_joined:
         yield f"    file: {yaml_text(table.path.name)}"
     yield from key_lines(findings)
@@ -309,8 +291,8 @@ def key_lines(findings: Findings) -> Iterator[str]:
         if finding.evidence and finding.evidence not in why.setdefault(part, []):
             why[part].append(finding.evidence)
     for part, keys in by_part.items():
-        remark = "; ".join(why.get(part, [])[:2]).replace("\n", " ")
-        yield f"    {part}: {yaml_text(nested(keys)[part])}" + (f"   # {remark}" if remark else "")
+        remark = "; ".join(why.get(part, [])[:2])
+        yield f"    {part}: {yaml_text(nested(keys)[part])}" + (comment(remark) if remark else "")
 
 
 def facts_binding(

@@ -2,15 +2,31 @@
 
 import argparse
 import gc
+from collections.abc import Iterable
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from server.base.texts import escape_controls
 
 from server.base.settings import BadSetting, Settings, variable_of
 
 DONE, FAULTY, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 INSTANCE = "folder of the instance (default: SVC_INSTANCE, else instances/demo)"
-out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class SafeConsole(Console):
+    """A console that writes control characters of texts, which may come from files, so that no terminal obeys them."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render an object; its texts hold no control characters but ends of lines and tabs."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=escape_controls(segment.text, spared="\n\t"))
+
+
+out = SafeConsole(highlight=False, soft_wrap=True)
+err = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 def takes_instance(parser: argparse.ArgumentParser) -> None:

@@ -49,13 +49,14 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         answers.ask = ask if sys.stdin.isatty() and sys.stdout.isatty() else None
         tables = [table for path in asked.files for table in sample_source(str(path))]
         books = propose(tables, answers, folder.resolve().name)
+        files = {} if answers.open else instance_files(books, folder)
     except (SampleFault, BadAnswer, NoBooks) as fault:
         err.print(f"{fault}\n{ASK_AGAIN}", markup=False)
         return FAULTY
     if answers.open:
         err.print("\n".join([*answers.open, ASK_AGAIN]), markup=False)
         return FAULTY
-    write_instance(instance_files(books, folder), folder)
+    write_instance(files, folder)
     tell(books, tables, folder)
     if asked.no_load:
         return DONE

@@ -1,5 +1,6 @@
 """Rejected cells of months across: each takes away its own month and no other one of its row."""
 
+import csv
 from decimal import Decimal
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import polars as pl
 import pytest
 
 from server.ingest.load import BindingFailed
+from server.ingest.rejects import FILE, ROW, Rejects, write_report
 from tests.support.books import load_feeds
 from tests.unit.server.ingest.test_formats import instance_of, loaded
 
@@ -36,3 +38,18 @@ def test_amounts_of_rejected_cells_are_theirs_alone(tmp_path: Path) -> None:
     report = pl.read_csv(state / "rejects" / f"{done.load}.csv", infer_schema=False)
     assert report.filter(pl.col("row").is_not_null()).select("row", "found").rows() == [("2", "2.125"), ("3", "6.875")]
     assert report.filter(pl.col("row").is_null())["sum of amount"].to_list() == ["9"]
+
+
+def test_a_cell_of_the_report_that_a_spreadsheet_would_calculate_has_an_apostrophe(tmp_path: Path) -> None:
+    texts = ["=1+1", "+A1", "-A1", "@x", "\tx", "\rx", "-1,234.50", "+7", "plain", "-12.5%", "-1+1"]
+    rejects = Rejects()
+    rejects.begin(pl.DataFrame({FILE: "=a.csv", ROW: range(len(texts))}))
+    every = pl.repeat(value=True, n=len(texts), dtype=pl.Boolean, eager=True)
+    rejects.where(every, "account", pl.Series(texts), "is no member")
+    path = write_report(rejects, tmp_path, "load")
+    assert path is not None
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["row"]]
+    quoted = {"=1+1", "+A1", "-A1", "@x", "\tx", "\rx", "-1+1"}
+    assert [row["found"] for row in rows] == [f"'{text}" if text in quoted else text for text in texts]
+    assert {row["file"] for row in rows} == {"'=a.csv"}
