@@ -98,6 +98,15 @@ def as_text(got: object) -> str:
 # ├── DeadlineExceeded        timeout                  the call exceeded its deadline
 # └── Unavailable             unavailable              the data cannot be read at the moment
 #
+def escape_controls(text: str, *, spared: str = "") -> str:
+    r"""Return a text whose characters that cannot be printed are written as \x1b or \u2028; some are spared."""
+    if text.isprintable():
+        return text
+    return "".join(
+        mark if mark.isprintable() or mark in spared else mark.encode("unicode_escape").decode("ascii") for mark in text
+    )
+
+
 # A refusal is an answer: it says what is wrong, echoes the input and names valid values, each in the form in which the
 # call takes it. It names only what the caller may see: pass visible names only.
 

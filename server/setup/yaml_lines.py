@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from engine.model.texts import escape_controls
+from engine.model.errors import escape_controls
 from server.ingest.findings import SampleFault
 
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./ -]*[A-Za-z0-9_./]|[A-Za-z]")

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from engine.model.texts import escape_controls
+from engine.model.errors import escape_controls
 
 from server.base.settings import BadSetting, Settings, variable_of
 
