@@ -9,7 +9,6 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from engine.model.errors import escape_controls
-
 from server.base.settings import BadSetting, Settings, variable_of
 
 DONE, FAULTY, INTERRUPTED, TERMINATED = 0, 1, 130, 143
