@@ -133,6 +133,7 @@ NEXT: Mapping[str, Callable[[Mapping[str, Json]], Json]] = {  # what is made of 
     "export_dataset": lambda told: {"data_ref": told["run_statement"]["data_ref"], "format": "xlsx"},
     "get_file_download": lambda told: {"file_id": told["export_dataset"]["file_id"]},
 }
+INTERNAL = "The service failed. Its log has the cause under the `error_id` of the answer."
 MISTAKE = ("run_metric", {"metrics": ["revenu"], "period_start": "2026-13"})
 
 
@@ -195,8 +196,9 @@ def errors(ask: Ask) -> Iterator[str]:
     yield "| `error_type` | What it says |"
     yield "|---|---|"
     for kind, refusals in sorted(error_types().items()):
-        said = " ".join(dict.fromkeys(f"{refusal.__doc__}".partition("\n")[0] for refusal in refusals))
-        yield f"| `{kind}` | {cell(said)}{' `retryable`' if any(each.retryable for each in refusals) else ''} |"
+        said = f"{refusals[0].__doc__}".partition("\n")[0]
+        yield f"| `{kind}` | {cell(said)}{' `retryable`' if refusals[0].retryable else ''} |"
+    yield f"| `internal` | {INTERNAL} |"
     yield ""
 
 

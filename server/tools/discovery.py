@@ -71,7 +71,10 @@ DISCOVERY = (
     Tool(
         name="list_dimensions",
         title="List dimensions",
-        description="List the dimensions: key, label, kind and grain. Members are found with search_hierarchy.",
+        description=(
+            "List the dimensions: key, label, kind and grain. search_hierarchy finds members; one with a grain is time "
+            "and takes period codes."
+        ),
         request=EmptyRequest,
         run=list_dimensions,
         example={},
