@@ -1,20 +1,22 @@
 """Filters of a request, resolved: members to leaves, periods to parts of the range."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import TypeVar
 
 from msgspec import Struct
 
-from engine.books.member_names import resolve_member_names
+from engine.books.member_names import find_by_name, resolve_member_names
 from engine.books.reader import Reader
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, Period, PeriodRange
 from engine.model.catalogue import PERIOD, Dimension, DimensionKind, Domain
-from engine.model.errors import BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
+from engine.model.errors import MOST_CHARACTERS, BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
 from engine.model.exact import ONE, ZERO
 from engine.model.members.member_sets import Leaves
 from engine.model.notes import Note
-from engine.model.requests import Exclusion, Selection
+from engine.model.requests import Exclusion, ReportRequest, RowsRequest, Selection
 from engine.model.scope import ALL
 from engine.model.stopping import watched
 from engine.queries.values import Filter, LastClosed
@@ -64,6 +66,46 @@ def resolve_filters(
         notes += said
         by_member.append(known)
     return Filters(tuple(by_member), by_time, tuple(notes))
+
+
+Asked = TypeVar("Asked", ReportRequest, RowsRequest)
+
+
+def with_lists(asked: Asked, reader: Reader) -> Asked:
+    """Return a request whose filters hold lists and exclusions where JSON texts of them were sent.
+
+    Some hosts send them so. A text that is the id, code or name of a member stays a text.
+    """
+    read = {
+        key: selection
+        for key, text in asked.filters.items()
+        if isinstance(text, str) and not is_member(key, text, reader) and (selection := selection_in(text)) is not None
+    }
+    return replace(asked, filters={**asked.filters, **read}) if read else asked
+
+
+def is_member(key: str, text: str, reader: Reader) -> bool:
+    """Tell whether a text names a member that the reader sees of a dimension."""
+    dimension = reader.dimensions.get(key)
+    if dimension is None or dimension.grain or text[:1] not in "[{":
+        return False
+    return reader.sees(key, text) or (not dimension.axis_only and bool(find_by_name(key, [text], reader)))
+
+
+def selection_in(text: str) -> Selection | None:
+    """Return the list or the exclusion of members that a JSON text holds; None if it holds none."""
+    if text.strip()[:1] not in ("[", "{") or len(text) > MOST_CHARACTERS:
+        return None
+    try:
+        sent = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    parts = sent if isinstance(sent, dict) else {"exclude": sent}
+    lists = [ids for ids in parts.values() if isinstance(ids, list) and all(isinstance(member, str) for member in ids)]
+    if len(lists) < len(parts) or not {"exclude"} <= parts.keys() <= {"exclude", "include"}:
+        return None
+    exclusion = Exclusion(**{name: tuple(ids) for name, ids in parts.items()})
+    return exclusion if isinstance(sent, dict) else exclusion.exclude
 
 
 def refuse_long_members(asked: Mapping[str, str | Selection]) -> None:

@@ -14,7 +14,14 @@ from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
 from engine.model.notes import Note
 from engine.model.requests import MetricRequest, ReportRequest, StatementRequest
 from engine.model.scenarios import resolve
-from engine.queries.filters import refuse_long, refuse_long_members, resolve_filters, select_periods, usable_dimension
+from engine.queries.filters import (
+    refuse_long,
+    refuse_long_members,
+    resolve_filters,
+    select_periods,
+    usable_dimension,
+    with_lists,
+)
 from engine.queries.formulas import resolve_formulas, resolve_metric
 from engine.queries.ranking import resolve_ranking
 from engine.queries.references import resolve_reference, unknown_scenarios
@@ -88,6 +95,7 @@ def resolve_query(
         raise BadArguments(
             f"decimals {asked.decimals} is not between 0 and {MOST_DECIMALS}.", field="decimals", got=asked.decimals
         )
+    asked = with_lists(asked, reader)
     refuse_long_members(asked.filters)
     refuse_endless_blends(columns, domains)
     terms = [term for column in columns for side in column.reference.sides for term in side.terms]

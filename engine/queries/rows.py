@@ -13,7 +13,7 @@ from engine.model.notes import Note
 from engine.model.requests import Exclusion, RowsRequest, Selection
 from engine.model.scenarios import Side, Variance
 from engine.model.scope import UNASSIGNED
-from engine.queries.filters import refuse_long_members, resolve_filters, select_periods
+from engine.queries.filters import refuse_long_members, resolve_filters, select_periods, with_lists
 from engine.queries.formulas import resolve_metric
 from engine.queries.references import resolve_reference, unknown_scenarios
 from engine.queries.reports import refuse_endless_blends
@@ -57,6 +57,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     """Return the query of a request for rows; it shows at most `cap` rows."""
     domain = resolve_source(asked.source_key, reader)
     limit, notes = resolve_limit(asked.limit, cap)
+    asked = with_lists(asked, reader)
     refuse_long_members(asked.filters)
     special = {key: one(key, asked.filters[key]) for key in INSPECTION_KEYS[:2] if key in asked.filters}
     plain = {key: ids for key, ids in asked.filters.items() if key not in INSPECTION_KEYS}

@@ -162,13 +162,28 @@ def meant_fields(sent: Mapping[str, Any], schema: Json) -> Json:
 
 
 def meant(sent: object, schema: Json) -> object:
-    """Return a value without nulls for optional fields, and with 3.0 as 3 where an integer is expected."""
+    """Return a value without nulls for optional fields, with 3.0 as 3 where an integer is expected, and read from JSON.
+
+    Some hosts send lists and objects as texts of JSON. Where a text may be meant too, it stays a text.
+    """
+    sent = read_text(sent, schema) if isinstance(sent, str) else sent
     if isinstance(sent, dict) and "properties" in schema:
         return meant_fields(sent, schema)
     if isinstance(sent, list) and "items" in schema:
         return [meant(item, schema["items"]) for item in sent]
     if schema.get("type") == "integer" and isinstance(sent, float) and sent.is_integer():
         return int(sent)
+    return sent
+
+
+def read_text(sent: str, schema: Json) -> object:
+    """Return the list or object that a text of JSON holds where a schema takes nothing else; else the text."""
+    kind = JSON_TYPES[schema["type"]] if schema.get("type") in ("array", "object") else None
+    if kind is None or sent.strip()[:1] not in ("[", "{"):
+        return sent
+    with suppress(ValueError, RecursionError):
+        value = json.loads(sent)
+        return value if isinstance(value, kind) else sent
     return sent
 
 

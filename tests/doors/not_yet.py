@@ -29,7 +29,6 @@ REPORTS: dict[str, str] = {
     "same_heading": "of two columns of one name the first is read",
     "shared_rows": "rows that share leaves carry no note",
     "shares": NO_CALL,
-    "text_arguments": "a list that is sent as JSON text is a name",
     "threshold": NO_CALL,
     "tokens": "the audience and type of a token cannot be set",
     "without_closing": "a metric's where takes no exclusion",
