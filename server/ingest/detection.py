@@ -25,7 +25,8 @@ from server.ingest.amount_looks import (
 from server.ingest.columns import ISO_DAY, read_days
 from server.ingest.dates import UNREADABLE, in_format
 from server.ingest.days import DayColumn, serial_days, typed_days
-from server.ingest.dialect import LOOK, decode, titles_above
+from server.ingest.dialect import LOOK, titles_above
+from server.ingest.encodings import ENCODING, decode
 from server.ingest.extract_columns import ExtractColumns
 from server.ingest.files import first_used_row, join_names, scan_file
 from server.ingest.findings import TEXTS, Ambiguity, Finding, Reading, SampleTable, located, place_of, written_keys
@@ -160,7 +161,7 @@ class FeedFormat:
     def _dialect(self, path: Path, dialect: CsvFormat) -> CsvFormat:
         encoding = dialect.encoding
         if encoding is None:
-            found = encoding_of(path)
+            found = self._encoding(path)
             encoding = found.value
             if encoding != "utf-8":
                 self.tell(path.name, found)
@@ -187,6 +188,16 @@ class FeedFormat:
                 layout = replace(layout, skip_footer=footer.value)
         self._refuse_factor(path.name, table.titles, table.names)
         return replace(dialect, separator=table.separator, quote=table.quote, layout=layout)
+
+    def _encoding(self, path: Path) -> Finding:
+        """Return the encoding of a file: of two that its words allow, that of the last load. Raises LoadFailed."""
+        found = encoding_of(path)
+        if isinstance(found, Finding):
+            return found
+        before = self.recorded.get(ENCODING)
+        if any(reading.keys[ENCODING] == before for reading in found.readings):
+            return Finding(ENCODING, before, "as before")
+        raise undecided(path.name, found, self.binding.key)
 
     def _refuse_factor(self, name: str, titles: Sequence[tuple[int, str]], names: Sequence[str]) -> None:
         """Raise LoadFailed if a title or an amount's name speaks of millions, and no key says what amounts are in."""

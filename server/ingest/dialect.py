@@ -10,10 +10,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from server.ingest.encodings import UTF8, UTF16, detect_encoding
 from server.ingest.files import join_names
-from server.ingest.findings import Finding, Findings
+from server.ingest.findings import Ambiguity, Finding, Findings
 
-BOMS: Final = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 SEPARATORS: Final = (",", ";", "\t", "|")
 SEPARATOR_NAMES: Final = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 WHOLE: Final = 16 << 20  # bytes up to which a text file is read whole
@@ -56,25 +56,6 @@ def titles_above(records: Sequence[Record], header_row: int) -> list[tuple[int, 
 # Encodings.
 
 
-def detect_encoding(head: bytes, *, whole: bool) -> Finding:
-    """Return the encoding of a file by its first bytes; `whole` says whether they are all of it."""
-    for mark, encoding in BOMS.items():
-        if head.startswith(mark):
-            return Finding("csv.encoding", encoding, f"the file begins with the mark of {encoding.upper()}")
-    zeros = head[: 2 * LOOK].count(0)
-    if zeros > len(head[: 2 * LOOK]) // 4:
-        return Finding("csv.encoding", "utf-16", "every second byte is zero")
-    try:
-        decode(head, "utf-8", whole=whole)
-    except UnicodeDecodeError as fault:
-        row = head.count(b"\n", 0, fault.start) + 1
-        byte = head[fault.start]
-        shown = bytes([byte]).decode("windows-1252", "replace")
-        evidence = f"row {row} has the byte {byte:#04x}, which is no UTF-8 and is '{shown}' in Windows-1252"
-        return Finding("csv.encoding", "windows-1252", evidence)
-    return Finding("csv.encoding", "utf-8", "every byte is UTF-8")
-
-
 def places_behind(size: int) -> Iterator[int]:
     """Yield the places behind the head at which a file is read; the last is its end."""
     step = (size - HEAD - PIECE) // (PIECES - 1)
@@ -82,7 +63,7 @@ def places_behind(size: int) -> Iterator[int]:
     yield (size - PIECE) & ~1
 
 
-def encoding_behind(path: Path, size: int, length: int = PIECE) -> Finding | None:
+def encoding_behind(path: Path, size: int, length: int = PIECE) -> Finding | Ambiguity | None:
     """Return the encoding of a file whose head is ASCII or UTF-8, if some bytes behind it are not UTF-8."""
     with path.open("rb") as file:
         for place in places_behind(size):
@@ -90,24 +71,9 @@ def encoding_behind(path: Path, size: int, length: int = PIECE) -> Finding | Non
             piece = file.read(length)
             inner = piece[piece.find(b"\n") + 1 : piece.rfind(b"\n")]
             found = detect_encoding(inner, whole=True)
-            if found.value == "windows-1252":
+            if isinstance(found, Ambiguity) or found.value not in (UTF8, UTF16):
                 return found
     return None
-
-
-def decode(data: bytes, encoding: str, *, whole: bool) -> str:
-    """Return bytes as text, without a mark in front. A character that is cut at the end is left out of a part."""
-    if encoding == "utf-16":
-        order = "utf-16-be" if data[:2] == b"\xfe\xff" or (data[:1] == b"\0" and data[1:2] != b"\0") else "utf-16-le"
-        return data.decode(order, errors="strict" if whole else "ignore").removeprefix("\ufeff")
-    if encoding == "windows-1252":
-        return data.decode("windows-1252", errors="replace")
-    try:
-        return data.decode("utf-8").removeprefix("\ufeff")
-    except UnicodeDecodeError as fault:
-        if whole or fault.end < len(data) - 3:
-            raise
-        return data[: fault.start].decode("utf-8").removeprefix("\ufeff")
 
 
 # Separators and headings.

@@ -23,7 +23,7 @@ from server.ingest.workbooks import formulas_of, sheet_cells, unvalued_fault
 PIECE = 500_000  # rows in memory at once
 TYPED = (".parquet", ".arrow")
 MENDS = {
-    "invalid utf-8": "text files are UTF-8 unless csv: {encoding: windows-1252} or utf-16 says otherwise",
+    "invalid utf-8": "text files are UTF-8 unless csv: {encoding: windows-1252}, or another, says otherwise",
     'could not parse `"': 'that " has no end: write a quotation mark inside a value twice, or remove it',
 }
 TOO_WIDE = ("more fields than defined", "not specified in schema")  # what Polars says of a row with more values

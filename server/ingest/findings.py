@@ -14,6 +14,10 @@ class SampleFault(Exception):
     """A file or table cannot be sampled; the message says what is wrong with it and what would be right."""
 
 
+class SampleQuestion(SampleFault):
+    """A file can be read in several ways, and nobody said in which; the message says how to say it."""
+
+
 class Finding(Struct, frozen=True):
     """The value of one key of integrations.yaml, written as `numbers.decimal`, and what decided it."""
 

@@ -16,25 +16,25 @@ from server.ingest.dialect import (
     LOOK,
     NUMBER,
     SEPARATORS,
-    detect_encoding,
     encoding_behind,
     titles_above,
 )
 from server.ingest.dialect import HEAD as BYTES
-from server.ingest.files import UTF16, csv_rows, join_names, letters
-from server.ingest.findings import Finding
+from server.ingest.encodings import UTF8, UTF16, detect_encoding
+from server.ingest.files import csv_rows, join_names, letters
+from server.ingest.findings import Ambiguity, Finding
 
 PIECE: Final = 1 << 14  # bytes that are read at each place behind the first ones
 QUOTES: Final = ('"', "'")
 END: Final = 1 << 14  # bytes in which remarks at the end stand
 
 
-def encoding_of(path: Path) -> Finding:
+def encoding_of(path: Path) -> Finding | Ambiguity:
     """Return the encoding of a file by its first bytes and some behind them."""
     size = path.stat().st_size
     with path.open("rb") as file:
         found = detect_encoding(file.read(BYTES), whole=size <= BYTES)
-    if found.value == "utf-8" and size > BYTES:
+    if isinstance(found, Finding) and found.value == UTF8 and size > BYTES:
         return encoding_behind(path, size, PIECE) or found
     return found
 

@@ -1,5 +1,6 @@
 """Sampling: some rows of a file as text, from its head, its end and places between, with what its bytes say."""
 
+import codecs
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,8 +17,6 @@ from server.ingest.dialect import (
     PIECE,
     WHOLE,
     TextTable,
-    decode,
-    detect_encoding,
     detect_header_row,
     detect_text_table,
     encoding_behind,
@@ -25,8 +24,9 @@ from server.ingest.dialect import (
     places_behind,
     split_records,
 )
+from server.ingest.encodings import ENCODING, UTF8, decode, detect_encoding
 from server.ingest.files import join_names
-from server.ingest.findings import Finding, Findings, SampleFault, SampleTable
+from server.ingest.findings import Ambiguity, Finding, Findings, SampleFault, SampleQuestion, SampleTable
 from server.ingest.workbooks import formulas_of, sheet_cells, unvalued_fault
 
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
@@ -94,16 +94,27 @@ class SourceTable(Struct, frozen=True, kw_only=True):
         )
 
 
+EncodingOf = Callable[[str], str | None]
+
+
+def no_encoding(_: str) -> str | None:
+    """Return that nobody said how a file is written."""
+    return None
+
+
 def as_texts(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows as texts, each as a load reads it: 4000 of the double 4000.0."""
     return pl.DataFrame([to_text(column).alias(column.name) for column in rows])
 
 
-def sample_source(text: str) -> Iterator[SourceTable]:
-    """Yield the tables of a file, or a table of a database written as KIND:PLACE:TABLE. Raises SampleFault."""
+def sample_source(text: str, encoding: EncodingOf = no_encoding) -> Iterator[SourceTable]:
+    """Yield the tables of a file, or a table of a database written as KIND:PLACE:TABLE. Raises SampleFault.
+
+    `encoding` says what somebody said of a file by its name.
+    """
     database = parse_database_table(text)
     if database is None:
-        yield from sample_file(Path(text))
+        yield from sample_file(Path(text), encoding(Path(text).name))
         return
     rows = database.sample()
     if rows.is_empty():
@@ -118,7 +129,7 @@ def sample_source(text: str) -> Iterator[SourceTable]:
     )
 
 
-def sample_file(path: Path) -> Iterator[SourceTable]:
+def sample_file(path: Path, encoding: str | None = None) -> Iterator[SourceTable]:
     """Yield the tables of a file: one, or one for each sheet of a workbook. Raises SampleFault."""
     ending = path.suffix.lower()
     if not path.is_file():
@@ -127,12 +138,12 @@ def sample_file(path: Path) -> Iterator[SourceTable]:
         raise SampleFault(f"{path.name} is none of {', '.join(ENDINGS)}; save a text file as .csv")
     try:
         if ending == ".csv":
-            yield sample_text(path)
+            yield sample_text(path, encoding)
         elif ending == ".xlsx":
             yield from sample_workbook(path)
         else:
             yield sample_typed(path)
-    except (OSError, pl.exceptions.PolarsError, fastexcel.FastExcelError, UnicodeDecodeError) as fault:
+    except (OSError, pl.exceptions.PolarsError, fastexcel.FastExcelError, UnicodeError) as fault:
         said = str(fault).strip().splitlines()[0]
         raise SampleFault(f"{path.name} cannot be read: {said}") from fault
 
@@ -148,15 +159,15 @@ def refuse_repeated(name: str, row: int, names: Sequence[str]) -> None:
 # Text.
 
 
-def sample_text(path: Path) -> SourceTable:
-    """Return a CSV file."""
+def sample_text(path: Path, said: str | None = None) -> SourceTable:
+    """Return a CSV file in the encoding that somebody said, else in that of its words."""
     size = path.stat().st_size
     is_whole = size <= WHOLE
     with path.open("rb") as file:
         head = file.read(WHOLE if is_whole else HEAD)
     if not head.strip():
         raise SampleFault(f"{path.name} is empty")
-    encoding = detect_encoding(head, whole=is_whole)
+    encoding = decided(path, detect_encoding(head, whole=is_whole)) if said is None else answered(said)
     table = detect_text_table(decode(head, encoding.value, whole=is_whole), whole=is_whole)
     if table is None:
         raise SampleFault(
@@ -164,8 +175,8 @@ def sample_text(path: Path) -> SourceTable:
             "or pipe; write the names of the columns in its first row"
         )
     refuse_repeated(path.name, table.header_row, table.records[table.header_row - 1])
-    if encoding.value == "utf-8" and not is_whole:
-        encoding = encoding_behind(path, size) or encoding
+    if encoding.value == UTF8 and not is_whole and said is None:
+        encoding = decided(path, encoding_behind(path, size) or encoding)
     footer = table.findings.value("csv.skip_footer") or 0
     numbered = [(row, record) for row, record in enumerate(table.records, 1) if row > table.header_row]
     numbered = numbered[: len(numbered) - footer]
@@ -182,6 +193,22 @@ def sample_text(path: Path) -> SourceTable:
         is_whole=is_whole,
         megabytes=size / 1e6,
     )
+
+
+def decided(path: Path, found: Finding | Ambiguity) -> Finding:
+    """Return the encoding of a file. Raises SampleQuestion if its words allow several, or none."""
+    if isinstance(found, Finding):
+        return found
+    says = f"{path.name}: {found}"
+    raise SampleQuestion(f"{says}\n  Say csv with --answers FILE, for every file or under files: {{{path.name}: …}}")
+
+
+def answered(said: str) -> Finding:
+    """Return an encoding that somebody said. Raises SampleFault if there is none of this name."""
+    try:
+        return Finding(ENCODING, codecs.lookup(said).name, "answered")
+    except LookupError:
+        raise SampleFault(f"csv: {{encoding: {said}}} is no encoding that Python knows, such as cp1250") from None
 
 
 def records_behind(path: Path, size: int, encoding: str, table: TextTable) -> Iterator[list[str]]:

@@ -57,6 +57,11 @@ class Answers:
         said = self.files.get(name) or self.files.get(base) or FileAnswers()
         return FileAnswers({**self.every, **said.keys}, said.columns, said.kind, said.scenario)
 
+    def encoding_of(self, name: str) -> str | None:
+        """Return the encoding that is said of a file; None if none is."""
+        said = self.of(name).keys.get("csv.encoding")
+        return None if said is None else str(said)
+
     def check_names(self, names: Sequence[str]) -> None:
         """Raise BadAnswer if something is said of a file that there is not."""
         known = {*names, *(name.partition(" [")[0] for name in names)}

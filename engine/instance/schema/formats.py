@@ -1,9 +1,10 @@
 """The shape of the keys of integrations.yaml that say how an extract is written."""
 
+import codecs
 import re
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from engine.instance.schema.common import Id, Ids, Key, OneOf, SchemaPart
 from engine.model.extract_formats import BlankRule, CreditSign, NegativeStyle
@@ -12,7 +13,7 @@ from engine.model.extract_formats import BlankRule, CreditSign, NegativeStyle
 
 
 SEPARATORS = {",": ",", ";": ";", "|": "|", "tab": "\t"}
-ENCODINGS = ("utf-8", "utf-16", "windows-1252")
+PLAIN_ENCODINGS = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "utf-16": "utf-16", "cp1252": "windows-1252"}  # by codec
 NO_ROW, NO_MARK = "none", "none"
 QUOTE = r"^(none|[^\w\s])$"
 
@@ -20,6 +21,17 @@ QUOTE = r"^(none|[^\w\s])$"
 def name_tab(value: object) -> object:
     """Return the word for a tab."""
     return "tab" if value == "\t" else value
+
+
+def known_encoding(value: str) -> str:
+    """Return an encoding by the name that is used of it. Raises ValueError if Python has none so called for text."""
+    try:
+        codec = codecs.lookup(value)
+        "".encode(value)
+    except LookupError:
+        says = "is no encoding that Python knows, such as utf-8, utf-16, windows-1252, cp1250 or shift_jis"
+        raise ValueError(says) from None
+    return PLAIN_ENCODINGS.get(codec.name, codec.name)
 
 
 def as_rows(value: object) -> object:
@@ -44,8 +56,8 @@ class CsvPart(SchemaPart):
     """Mark between two columns: , ; | or tab."""
     quote: Annotated[str, Field(pattern=QUOTE)] | None = None
     """Mark around a value that holds the separator, or none; left out, a quotation mark."""
-    encoding: Annotated[str, OneOf(ENCODINGS)] | None = None
-    """Encoding of the text."""
+    encoding: Annotated[str, AfterValidator(known_encoding)] | None = None
+    """Encoding of the text: utf-8, utf-16, windows-1252, or another that Python knows, such as cp1250."""
     header_row: HeaderRow | None = None
     """Row with the column names, as a spreadsheet numbers it; several are joined; none: the columns are A, B, C."""
     skip_rows: RowCount | None = None

@@ -11,7 +11,7 @@ from rich.segment import Segment
 from engine.model.errors import escape_controls
 from server.base.settings import BadSetting, Settings, variable_of
 
-DONE, FAULTY, INTERRUPTED, TERMINATED = 0, 1, 130, 143
+DONE, FAULTY, ASKED, INTERRUPTED, TERMINATED = 0, 1, 3, 130, 143  # ASKED: questions are open, nothing was written
 INSTANCE = "folder of the instance (default: SVC_INSTANCE, else instances/demo)"
 
 

@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 from engine.instance.read import read_instance
 from server.base.settings import Settings
 from server.ingest.database_samples import WRITTEN_SO
-from server.ingest.findings import SampleFault
+from server.ingest.findings import SampleFault, SampleQuestion
 from server.ingest.sampling import SourceTable, sample_source
 from server.run.commands import load
-from server.run.commands.console import DONE, FAULTY, err, out
+from server.run.commands.console import ASKED, DONE, FAULTY, err, out
 from server.setup.answers import Answers, BadAnswer, read_answers
 from server.setup.instance_files import instance_files
 from server.setup.proposal import BooksProposal, NoBooks, propose
@@ -47,12 +47,13 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     try:
         answers = read_answers(asked.answers) if asked.answers else Answers()
         answers.ask = ask if sys.stdin.isatty() and sys.stdout.isatty() else None
-        tables = [table for path in asked.files for table in sample_source(str(path))]
+        encoding = answers.encoding_of
+        tables = [table for path in asked.files for table in sample_source(str(path), encoding)]
         books = propose(tables, answers, folder.resolve().name)
         files = {} if answers.open else instance_files(books, folder)
     except (SampleFault, BadAnswer, NoBooks) as fault:
         err.print(f"{fault}\n{ASK_AGAIN}", markup=False)
-        return FAULTY
+        return ASKED if isinstance(fault, SampleQuestion) else FAULTY
     if answers.open:
         err.print("\n".join([*answers.open, ASK_AGAIN]), markup=False)
         return FAULTY

@@ -115,7 +115,7 @@ def test_several_rows_of_a_sheet_may_make_its_column_names(tmp_path: Path) -> No
     ("feed", "says"),
     [
         (GL + "csv: {separator: ':'}", "Input should be ',', ';', '|' or 'tab' (found ':')"),
-        (GL + "csv: {encoding: latin}", "Input should be 'utf-8', 'utf-16' or 'windows-1252' (found 'latin')"),
+        (GL + "csv: {encoding: latn}", "is no encoding that Python knows, such as utf-8"),
         (GL + "csv: {quote: ab}", "one character that is no letter, digit or space, or none"),
         (GL + "csv: {header_row: 0}", "csv.header_row.0: Input should be greater than or equal to 1"),
         (GL + "csv: {header_row: 3, skip_rows: 2}", "says header_row, which skips the rows above it, and skip_rows"),

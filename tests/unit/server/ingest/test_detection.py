@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from server.ingest.days import detect_days, detect_month_columns
-from server.ingest.dialect import decode, detect_encoding, detect_text_table
-from server.ingest.findings import Findings, SampleTable, flattened, nested
+from server.ingest.dialect import detect_text_table
+from server.ingest.encodings import decode, detect_encoding
+from server.ingest.findings import Finding, Findings, SampleTable, flattened, nested
 from server.ingest.notation import detect_factor, detect_numbers, number_column
 
 
@@ -189,13 +190,16 @@ def test_a_text_without_a_heading_is_no_table() -> None:
 def test_the_encoding_follows_from_the_bytes(encoding: str, written: str) -> None:
     data = "Konto;Märkte €\n".encode(written)
     found = detect_encoding(data, whole=True)
+    assert isinstance(found, Finding)
     assert found.value == encoding
     assert decode(data, encoding, whole=True) == "Konto;Märkte €\n"
 
 
 def test_a_character_that_the_sample_cuts_is_no_other_encoding() -> None:
     data = "Konto;Märkte".encode()[:8]
-    assert detect_encoding(data, whole=False).value == "utf-8"
+    found = detect_encoding(data, whole=False)
+    assert isinstance(found, Finding)
+    assert found.value == "utf-8"
     assert decode(data, "utf-8", whole=False) == "Konto;M"
 
 
