@@ -155,8 +155,8 @@ def why_not_weighed(base: Base, filters: Sequence[Filter], breakdown: Sequence[s
         return None
     own = {cut.dimension for cut in base.where}
     weighted = [cut.dimension for cut in base.where if reader.weighs(cut.dimension, reader.cut_leaves(cut))]
-    others = {known.dimension.key: known.leaves for known in filters if known.dimension.key not in own}
-    weighted += [key for key, leaves in others.items() if reader.weighs(key, leaves)]
+    others = [known for known in filters if known.dimension.key not in own]
+    weighted += [known.dimension.key for known in others if reader.weighs(known.dimension.key, known.counted)]
     leaves, dimensions = reader.catalogue.domains[base.domain].dimensions, reader.catalogue.dimensions
     across = [key for key in breakdown if key not in own and dimensions[key].leaf in leaves]
     weighted += [key for key in across if breaks_down_weighing(key, reader)]

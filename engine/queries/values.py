@@ -43,6 +43,11 @@ class Filter(Struct, frozen=True, kw_only=True):
     excluded: tuple[str, ...] | None = None  # the visible ones of those to leave out; None: the filter names none
 
     @property
+    def counted(self) -> Mapping[int, Exact]:
+        """The leaves that lie inside the total of the hierarchy."""
+        return {leaf: weight for leaf, weight in self.leaves.items() if weight.numerator}
+
+    @property
     def value(self) -> Hashable:
         """A key that is equal for filters that select alike, for one caller.
 

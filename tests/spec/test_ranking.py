@@ -311,3 +311,36 @@ def test_a_chart_of_a_ranking_draws_the_others(shop: Door) -> None:
     made = chart(ChartSpec(chart_type="bar", title="Largest", x="customer", y="value"), bars, {"value": "EUR"})
     assert list(made.rows) == [("C2", 300), ("C1", 120), ("(others)", 107)]
     assert "(others)" in texts(drawn(made))
+
+
+def test_others_over_an_edge_of_weight_0_have_their_extremes_and_counts(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": "date scenario customer amount\n2021-01-05 actual C1 1\n2021-01-05 actual C2 20\n"
+            "2021-01-05 actual C3 50\n2021-01-05 actual C4 100"
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {customer: customer}
+            measures: {amount: {places: 2}}
+            metrics:
+              revenue: {measure: amount}
+              least: {measure: amount, over_members: min}
+              customers: {over_members: {count_distinct: customer}}
+            """
+        },
+        dimensions="""
+            customer: {kind: leaf}
+            tree: {kind: ragged, leaf_dimension: customer, nodes: live.tree}
+        """,
+        tables={"tree": "node parent weight\nK - 1\nC1 K 0\nL - 1\nC2 L 1\nC3 L 1"},
+    )
+    asked = {**ASKED, "dimensions": ["tree"], "order_by": "revenue", "top": 1}
+    report = books.metric("revenue", "least", "customers", **asked)
+    assert shown(report, 0) == [("(unassigned)", 100), ("(others)", 70), ("total", 170)]
+    assert shown(report, 1) == [("(unassigned)", 100), ("(others)", 20), ("total", 20)]  # C1 is no leaf of K
+    assert shown(report, 2) == [("(unassigned)", 1), ("(others)", 2), ("total", 3)]
+    left = books.metric("least", **ASKED, filters={"tree": {"exclude": ["(unassigned)"]}})
+    assert shown(left) == [("total", 20)]
