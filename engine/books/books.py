@@ -58,7 +58,9 @@ class Books:
         self.version = backend.version
         self.facts: FactStore = backend.facts
         self._backend = backend
-        self._identities = {key: self._identities_of(dimension) for key, dimension in catalogue.dimensions.items()}
+        self._identities: Mapping[str, frozenset[str]] = {
+            key: self._identities_of(dimension) for key, dimension in catalogue.dimensions.items()
+        }
         self._turns: dict[Hashable, Lock] = {}  # held while a memo is made
         self._memos = {} if before is None else before.memos_of_members(self._identities.values())
         self._memo_members = sum(size for _, size in self._memos.values())
@@ -93,6 +95,12 @@ class Books:
         if memo is None:
             memo = self._make_in_turn(key, make, size) if of or not THREAD.is_making else self._make(key, make, size)
         return memo[0]  # type: ignore[return-value]  # a key determines the type of its value
+
+    def memo_for_all(
+        self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1, of: Collection[str] = ()
+    ) -> Value:
+        """Return the memo of a key: a value that no visibility changes."""
+        return self.memo(("for all", key), make, size, of)
 
     def kept(self, key: Hashable) -> object | None:
         """Return the memo of a key, None if there is none. Waits for nobody who makes it."""

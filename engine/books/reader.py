@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.books.books import Books, Size
+from engine.model.caching import LazyTable
 from engine.model.catalogue import Base, Catalogue, Dimension, Domain, HeaderLine, Metric, Statement
 from engine.model.exact import ONE
 from engine.model.fact_store import Asked, FactLoad, Presence, Question, unchanged, visible_loads
@@ -69,7 +70,7 @@ class Reader:
         self._books = books
         self._store = books.facts
         self.profiles = tuple(profiles)
-        self._members: dict[str, MemberSet] = {}  # those that were read: a call names hundreds of their ids
+        self._members: LazyTable[str, MemberSet] = LazyTable()  # a call names hundreds of their ids
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -193,13 +194,16 @@ class Reader:
 
     def members(self, dimension: str) -> MemberSet:
         """Return all members of a dimension, visible or not. `sees` tells which are visible."""
-        if dimension not in self._members:
-            self._members[dimension] = self._books.members(dimension)
-        return self._members[dimension]
+        return self._members.get(dimension, lambda: self._books.members(dimension))
 
     def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1, of: Collection[str] = ()) -> Value:
         """Return the memo of a key: a value that no visibility changes. `size` and `of` are those of Books.memo."""
-        return self._books.memo(("for all", key), make, size, of)
+        return self._books.memo_for_all(key, make, size, of)
+
+    @property
+    def memo_of_books(self) -> Callable[[Hashable, Callable[[], Value], int], Value]:
+        """What memoises as `memo` does, for objects that all callers share: it holds nothing of this one."""
+        return self._books.memo_for_all
 
     def leaf_count(self, leaf: str) -> int:
         """Return the number of codes of a leaf dimension."""

@@ -13,9 +13,11 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from engine.model.caching import LazyTable
 from engine.model.errors import Unavailable
 
 DIGITS = 32  # of the digest in a file name
+MOST_FILES = 1 << 20  # mapped at once
 
 
 def mapped(path: Path) -> pl.DataFrame:
@@ -30,7 +32,7 @@ class MappedFiles:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._frames: dict[str, pl.DataFrame] = {}
+        self._frames: LazyTable[str, pl.DataFrame] = LazyTable(MOST_FILES)
 
     def frame(self, file: str) -> pl.DataFrame:
         """Return the rows of a file. It is mapped on first use. Raises Unavailable if an engine has the rows."""
@@ -39,14 +41,11 @@ class MappedFiles:
                 "The rows are in an engine that instance.yaml names no longer, so `facts` must name it; or they stay "
                 "in an attached table, which the server reads."
             )
-        frame = self._frames.get(file)
-        if frame is None:
-            frame = self._frames[file] = mapped(self._root / file)
-        return frame
+        return self._frames.get(file, lambda: mapped(self._root / file))
 
     def keep(self, files: Collection[str]) -> None:
         """Forget all files but some. Frames that are in use stay mapped."""
-        self._frames = {file: frame for file, frame in list(self._frames.items()) if file in files}
+        self._frames.keep(frozenset(files))
 
 
 def spool(path: Path, frame: pl.DataFrame) -> None:

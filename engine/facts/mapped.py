@@ -4,7 +4,7 @@ Whoever may see a part of the rows sees nearly every day and code that they may.
 of all partitions is asked first, and every row only for what the sample lacks.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from functools import reduce
 from operator import and_, or_
@@ -13,9 +13,10 @@ from typing import Any
 import polars as pl
 
 from engine.facts.expressions import RowFilter, code_type
-from engine.facts.files import MappedFiles
+from engine.facts.files import MOST_FILES, MappedFiles
 from engine.facts.manifest import UNDATED, Manifest, Partition, Rollup, TouchedPart, refuse_other_places, spans_of
 from engine.facts.rollups import answering, without_undeclared
+from engine.model.caching import LazyTable
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.fact_store import DATE, ROWS, Presence, in_range
@@ -48,17 +49,20 @@ class MappedFacts:
     def __init__(self, files: MappedFiles, manifest: Manifest, domains: Mapping[str, Domain]) -> None:
         self._files = files
         self._domains = domains
-        self._counts = {dimension: codes.count for dimension, codes in manifest.codes.items()}
-        self._types = {dimension: code_type(count) for dimension, count in self._counts.items()}
-        self._partitions: dict[tuple[str, str], list[Partition]] = {}
+        self._counts: Mapping[str, int] = {dimension: codes.count for dimension, codes in manifest.codes.items()}
+        self._types: Mapping[str, type[pl.DataType]] = {
+            dimension: code_type(count) for dimension, count in self._counts.items()
+        }
+        by_scenario: dict[tuple[str, str], list[Partition]] = {}
         for key, partitions in manifest.facts.items():
             for part in sorted(partitions, key=lambda part: (part.bucket, part.id)):
                 known = without_undeclared(part, domains[key]) if key in domains else part
-                self._partitions.setdefault((key, part.scenario), []).append(known)
-        self._frames: dict[str, pl.DataFrame] = {}
-        self._asked: set[tuple[str, str]] = set()  # of domain and scenario: asked again, they are worth a sample
-        self._samples: dict[tuple[str, str, str], pl.DataFrame] = {}
-        self._codes: dict[tuple[str, str, str], frozenset[int]] = {}
+                by_scenario.setdefault((key, part.scenario), []).append(known)
+        self._partitions: Mapping[tuple[str, str], Sequence[Partition]] = by_scenario
+        self._frames: LazyTable[str, pl.DataFrame] = LazyTable(MOST_FILES)
+        self._asked: LazyTable[tuple[str, str], object] = LazyTable()  # the first question of a domain and scenario
+        self._samples: LazyTable[tuple[str, str, str], pl.DataFrame] = LazyTable(MOST_SAMPLES)
+        self._codes: LazyTable[tuple[str, str, str], frozenset[int]] = LazyTable()
 
     def partitions(self, domain: str, scenario: str) -> Sequence[Partition]:
         """Return the partitions of a scenario in month order."""
@@ -98,9 +102,8 @@ class MappedFacts:
         read = [answering(part, dimensions) or part for part in watched(parts)]
         if any(isinstance(known, Rollup) for known in read) and sum(known.rows for known in read) <= SAMPLED_ROWS:
             return self.codes_of(parts, domain, dimension, within)
-        every = self._codes.get((domain, scenario, dimension))
-        if every is None:
-            every = self._codes[domain, scenario, dimension] = self.codes_of(parts, domain, dimension, EVERYTHING)
+        key = (domain, scenario, dimension)
+        every = self._codes.get(key, lambda: self.codes_of(parts, domain, dimension, EVERYTHING))
         granted = within.granted(dimension)
         return self.occurring(domain, scenario, dimension, {code for code in watched(every) if code in granted}, within)
 
@@ -115,8 +118,9 @@ class MappedFacts:
         inside, missing = self.inside(within), frozenset[Any](values)
         if inside.predicate is None or within.is_nothing:
             return missing if within.is_everything else frozenset()
-        looked = (domain, scenario) in self._asked and self.share(within) > LEAST_SHARE
-        self._asked.add((domain, scenario))
+        question = object()
+        asked_before = self._asked.get((domain, scenario), lambda: question) is not question  # it is worth a sample
+        looked = asked_before and self.share(within) > LEAST_SHARE
         for rows in self.few(domain, scenario, column) if looked and missing else ():
             seen = rows.lazy().filter(inside.predicate).select(pl.col(column).unique())
             missing -= frozenset(seen.collect(engine="in-memory")[column])
@@ -168,7 +172,7 @@ class MappedFacts:
             some = [frame.gather_every(step) if step > 1 else frame for frame in watched(frames)]
             return pl.concat(some, how="diagonal_relaxed", rechunk=False)
 
-        return self._sampled((domain, scenario, ""), made)
+        return self._samples.get((domain, scenario, ""), made)
 
     def rare(self, domain: str, scenario: str, column: str) -> pl.DataFrame:
         """Return all rows of a scenario whose day or code is not in its sample; none if they are many."""
@@ -185,17 +189,7 @@ class MappedFacts:
                     return sample.clear()
             return pl.concat(found, how="diagonal_relaxed")
 
-        return self._sampled((domain, scenario, column), made)
-
-    def _sampled(self, key: tuple[str, str, str], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-        """Return the sample of a key; make it first if there is none. The latest are kept."""
-        sample = self._samples.pop(key, None)
-        if sample is None:
-            sample = make()
-            for oldest in list(self._samples)[: len(self._samples) + 1 - MOST_SAMPLES]:
-                self._samples.pop(oldest, None)
-        self._samples[key] = sample
-        return sample
+        return self._samples.get((domain, scenario, column), made)
 
     def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
         """Return the leaf dimensions for which some row has no member. The manifest knows those of each partition."""
@@ -226,21 +220,23 @@ class MappedFacts:
     def frame(self, domain: str, partition: Partition, file: str = "") -> pl.DataFrame:
         """Map a partition or one of its rollups. Widens codes to the type of their dimension, and counts to 64 bits."""
         file = file or partition.file
-        frame = self._frames.get(file)
-        if frame is None:
-            frame = self._files.frame(file)
-            # release 0.3.0 counted the rows of rollups in 32 bits
-            wide = self._types | ({ROWS: pl.Int64} if file != partition.file else {})
-            narrow = [
-                pl.col(name).cast(wide[name])
-                for name, dtype in frame.schema.items()
-                if name in wide and dtype != wide[name]
-            ]
-            frame = frame.with_columns_seq(narrow) if narrow else frame.clone()
-            refuse_other_places(self._domains[domain], partition)
-            # order when written; `sort:` may have changed since
-            self._frames[file] = frame.replace_column(0, frame.to_series(0).set_sorted())
-        return frame
+        return self._frames.get(file, lambda: self._widened(domain, partition, file))
+
+    def _widened(self, domain: str, partition: Partition, file: str) -> pl.DataFrame:
+        frame = self._files.frame(file)
+        # release 0.3.0 counted the rows of rollups in 32 bits
+        wide = {**self._types}
+        if file != partition.file:
+            wide[ROWS] = pl.Int64
+        narrow = [
+            pl.col(name).cast(wide[name])
+            for name, dtype in frame.schema.items()
+            if name in wide and dtype != wide[name]
+        ]
+        frame = frame.with_columns_seq(narrow) if narrow else frame.clone()
+        refuse_other_places(self._domains[domain], partition)
+        # order when written; `sort:` may have changed since
+        return frame.replace_column(0, frame.to_series(0).set_sorted())
 
     def inside(self, within: Cell) -> RowFilter:
         """Return the filter for rows inside a cell."""

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import reduce
 from itertools import accumulate, pairwise
 from operator import add, gt, sub
-from threading import Lock
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -12,6 +11,7 @@ from msgspec.structs import replace
 
 from engine.model import stopping
 from engine.model.aggregation import MemberAggregation
+from engine.model.caching import GrowingTable, cached_method
 from engine.model.catalogue import Base
 from engine.model.evaluation import FigureColumn, KeyedFigures
 from engine.model.exact import Exact
@@ -298,12 +298,10 @@ class SumMatrix(Struct, frozen=True, eq=False):
         return zip(*by_window, strict=True)
 
 
-class BatchAmounts(dict[Base, Amounts]):
-    """The amounts of the bases of a batch. They never change."""
+class BatchAmounts(Struct, frozen=True, eq=False, dict=True):
+    """The amounts of the bases of a batch."""
 
-    def __init__(self, amounts: Iterable[tuple[Base, Amounts]]) -> None:
-        super().__init__(amounts)
-        self._matrices: dict[tuple[Base, ...], SumMatrix] = {}
+    by_base: Mapping[Base, Amounts]
 
     def add_to(
         self, found: KeyedFigures[Base], bases: tuple[Base, ...], cells: Sequence[FigureCells], stop: Stop = never
@@ -320,13 +318,14 @@ class BatchAmounts(dict[Base, Amounts]):
         if len(read) < len(bases):
             for base in bases:
                 if base not in read:
-                    found.add(base, self[base].figures(cells, stop))
+                    found.add(base, self.by_base[base].figures(cells, stop))
 
+    @cached_method
     def _matrix(self, bases: tuple[Base, ...], members: Members) -> SumMatrix:
-        known = self._matrices.get(bases)
-        if known is None:
-            known = self._matrices[bases] = SumMatrix.of(map(self.__getitem__, bases), members)
-        return known
+        return SumMatrix.of(map(self.by_base.__getitem__, bases), members)
+
+
+NO_AMOUNTS: tuple[int, BatchAmounts | None] = (0, None)
 
 
 class AmountMemo:
@@ -336,31 +335,33 @@ class AmountMemo:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._held: dict[bool, tuple[int, BatchAmounts]] = {}
+        self._held: GrowingTable[bool, tuple[int, BatchAmounts]] = GrowingTable()
 
     def amounts(self, months: int, *, subtotals: bool) -> BatchAmounts | None:
         """Return the amounts if they hold some months; those with sub-totals answer for those without."""
         for kind in (True,) if subtotals else (True, False):
-            if kind in self._held:
-                held, amounts = self._held[kind]
-                if months & ~held == 0:
-                    return amounts
+            held, amounts = self._held.at_hand(kind) or NO_AMOUNTS
+            if months & ~held == 0:
+                return amounts
         return None
 
     def lacks(self, months: int, *, subtotals: bool) -> int:
         """Return which of some months were not read."""
         if self.amounts(months, subtotals=subtotals) is not None:
             return 0
-        return months & ~self._held[subtotals][0] if subtotals in self._held else months
+        held, _ = self._held.at_hand(subtotals) or NO_AMOUNTS
+        return months & ~held
 
     def add(self, months: int, amounts: BatchAmounts, *, subtotals: bool) -> BatchAmounts:
         """Hold the amounts of months that were read, and return those of all months held."""
-        with self._lock:
-            if subtotals in self._held:
-                held, before = self._held[subtotals]
-                months |= held
-                read = [at for at in watched(range(months.bit_length())) if months >> at & 1]
-                amounts = BatchAmounts((base, old.joined(amounts[base], read)) for base, old in before.items())
-            self._held[subtotals] = months, amounts
-            return amounts
+
+        def with_these(before: tuple[int, BatchAmounts] | None) -> tuple[int, BatchAmounts]:
+            if before is None:
+                return months, amounts
+            every = months | before[0]
+            read = [at for at in watched(range(every.bit_length())) if every >> at & 1]
+            pairs = before[1].by_base.items()
+            return every, BatchAmounts({base: old.joined(amounts.by_base[base], read) for base, old in pairs})
+
+        _, every = self._held.grow(subtotals, with_these)
+        return every

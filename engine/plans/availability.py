@@ -1,6 +1,6 @@
 """Availability: which dimensions of a query each domain has, and why a figure is unavailable."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import compress, product, repeat
 
@@ -47,7 +47,7 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
         return self.reader.catalogue
 
     @cached_property
-    def across(self) -> dict[str, tuple[bool, ...]]:
+    def across(self) -> Mapping[str, tuple[bool, ...]]:
         """For each domain, whether it has each dimension of the breakdown."""
         return {
             domain.key: tuple(self.catalogue.dimensions[key].leaf in domain.dimensions for key in self.dimensions)

@@ -1,6 +1,7 @@
 """Base groups: bases that share one query to the store, with its keys, classes, aggregates and accumulator targets.
 
-A base group does not depend on the days that are read. The books keep each group and use it again.
+A base group does not depend on the days that are read, nor on who reads them. The books keep each group and use it
+again for all callers, so it holds nothing of the first one.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -12,11 +13,12 @@ from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.aggregation import MemberAggregation, TimeRule
+from engine.model.caching import LazyTable
 from engine.model.catalogue import Base
 from engine.model.exact import ONE
 from engine.model.fact_store import ROWS, VALUE, Aggregate
 from engine.model.scenarios import Variant
-from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
+from engine.model.scope import EVERYTHING, AmountRange, Cell, CodeSet, Conjunction
 from engine.model.stopping import watched
 from engine.plans.accumulators import ACCUMULATORS, Accumulator, Amount
 from engine.plans.weights import (
@@ -31,6 +33,7 @@ from engine.plans.weights import (
 )
 from engine.queries.values import Filter
 
+MemoOfClasses = Callable[[Hashable, Callable[[], LeafClasses], int], LeafClasses]
 KEPT_TARGETS = 2_000  # combinations of classes whose targets a group keeps from one call to the next
 
 
@@ -55,8 +58,9 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
     axes: tuple[Axis, ...]
     places: int
     leaf_counts: Mapping[str, int]
-    filters: tuple[Filter, ...]
-    reader: Reader
+    amounts: tuple[AmountRange, ...]  # that the rows of its bases lie in
+    filters: tuple[tuple[str, Hashable], ...]  # of each filter, the leaf dimension and its value as a key
+    memo: MemoOfClasses
     after: frozenset[str] = frozenset()  # axes that restrict after the last rows of each leaf are found
 
     @cached_property
@@ -87,8 +91,7 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
             counted = frozenset().union(*(weights.by_leaf[leaf] for weights in self.weights))
             if leaf not in self.keys or 2 * len(counted) < self.leaf_counts[leaf]:
                 codes[leaf] = CodeSet(counted)
-        amounts = self.reader.ranges_of(self.bases[0])
-        return Cell.of([Conjunction.of(codes, amounts)]) if codes or amounts else EVERYTHING
+        return Cell.of([Conjunction.of(codes, self.amounts)]) if codes or self.amounts else EVERYTHING
 
     @cached_property
     def classes(self) -> tuple[LeafClasses, ...]:
@@ -99,10 +102,10 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
         """Return the classes of one key. A filter by another leaf dimension does not change them: the books memoise."""
         if factors_in(self.weights):
             return LeafClasses.of(leaf, self.leaf_counts[leaf], self.weights, self.axes)
-        filters = tuple(known.value for known in self.filters if known.dimension.leaf == leaf)
+        filters = tuple(value for filtered, value in self.filters if filtered == leaf)
         key = ("classes", leaf, self.bases, filters, tuple(axis for axis in self.axes if axis.leaf == leaf))
         count = self.leaf_counts[leaf]
-        return self.reader.memo(key, lambda: LeafClasses.of(leaf, count, self.weights, self.axes), count)
+        return self.memo(key, lambda: LeafClasses.of(leaf, count, self.weights, self.axes), count)
 
     @cached_property
     def class_codes(self) -> Mapping[str, pl.Series]:
@@ -134,12 +137,7 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
 
     def targets(self, classes: tuple[int, ...], *, subtotals: bool) -> Sequence[AccumulatorTarget]:
         """Return the accumulator targets of the sums of one combination of classes, perhaps with sub-totals."""
-        targets = self._targets.get((classes, subtotals))
-        if targets is None:
-            targets = tuple(self._make_targets(classes, subtotals=subtotals))
-            if len(self._targets) < KEPT_TARGETS:
-                self._targets[classes, subtotals] = targets
-        return targets
+        return self._targets.get((classes, subtotals), lambda: tuple(self._make_targets(classes, subtotals=subtotals)))
 
     def _make_targets(self, classes: tuple[int, ...], *, subtotals: bool) -> Iterator[AccumulatorTarget]:
         by_leaf = {known.leaf: known.classes[number] for known, number in zip(self.classes, classes, strict=True)}
@@ -155,8 +153,8 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
                 )
 
     @cached_property
-    def _targets(self) -> dict[tuple[tuple[int, ...], bool], Sequence[AccumulatorTarget]]:
-        return {}
+    def _targets(self) -> LazyTable[tuple[tuple[int, ...], bool], Sequence[AccumulatorTarget]]:
+        return LazyTable(KEPT_TARGETS)
 
 
 def column_and_factor(base: Base, accumulator: Accumulator, weight: int) -> tuple[str, int | None]:
@@ -201,8 +199,7 @@ def base_groups(
 def size_of_groups(alike: Sequence[BaseGroup]) -> int:
     """Return the size of a memo of the groups of some bases for each variant, in members."""
     first = alike[0]
-    named = sum(len(axis.ids) for axis in first.axes)
-    named += sum(len(known.members) + len(known.leaves) for known in first.filters)
+    named = sum(len(axis.ids) for axis in first.axes) + sum(map(len, first.weights[0].by_leaf.values()))
     targets = len(first.bases) * len(alike) * min(KEPT_TARGETS, prod(len(axis.ids) + 1 for axis in first.axes))
     return named + targets + sum(first.leaf_counts.values())
 
@@ -238,8 +235,9 @@ def make_base_groups(
                 axes=tuple(axes),
                 places=places,
                 leaf_counts=counts,
-                filters=tuple(filters),
-                reader=reader,
+                amounts=reader.ranges_of(bases[positions[0]]),
+                filters=tuple((known.dimension.leaf, known.value) for known in filters),
+                memo=reader.memo_of_books,
                 after=axes_only if bases[positions[0]].over_time.rule is TimeRule.LAST_KNOWN else frozenset(),
             )
             for place in range(len(variants))

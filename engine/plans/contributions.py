@@ -113,7 +113,7 @@ def parts_of_total(
     """Yield the terms that rows contribute to, with their figure and its divisor."""
     found: dict[Base, tuple[Amounts, IntervalSplits]] = {}
     for batch, frames in zip(plan.batches, sums, strict=True):
-        found |= {base: (amounts, batch.splits) for base, amounts in batch.amounts(frames).items()}
+        found |= {base: (amounts, batch.splits) for base, amounts in batch.amounts(frames).by_base.items()}
     for weighted_term in plan.weighted_terms:
         amounts, splits = found[weighted_term.base]
         (figure,) = amounts.figures(figure_cells([weighted_term.window], splits, [([()], (0,))]))

@@ -10,7 +10,7 @@ from itertools import chain
 from msgspec import Struct
 
 from engine.model.aggregation import LookBack, TimeAggregation, TimeRule
-from engine.model.caching import cached_method, kept
+from engine.model.caching import cached_method
 from engine.model.catalogue import Base
 from engine.model.notes import Note
 from engine.model.stopping import watched
@@ -46,8 +46,8 @@ class DayCauses(Struct, frozen=True, eq=False, dict=True):
         """Return what each of CAUSES says of the days of a base; kept beside the presences for later reports."""
         named, domain_read = scenario_named(column_read), column_read.domain_read(base.domain)
         key = (domain_read, named, base, window, self.plan.grain)
-        return kept(
-            self.plan.presences.seen.causes, key, lambda: [cause(self, base, column_read, window) for cause in CAUSES]
+        return self.plan.presences.seen.causes.get(
+            key, lambda: tuple([cause(self, base, column_read, window) for cause in CAUSES])
         )
 
     @cached_method
@@ -75,7 +75,7 @@ class DayCauses(Struct, frozen=True, eq=False, dict=True):
             unknown = (at for at, window in enumerate(watched(windows)) if self._is_unknown(base, column_read, window))
             return frozenset(unknown)
 
-        return kept(self.plan.presences.seen.unknown, key, make)
+        return self.plan.presences.seen.unknown.get(key, make)
 
     def _is_unknown(self, base: Base, column_read: ColumnRead, window: DateWindow) -> bool:
         """Tell whether a scenario holds nothing of a domain in the days of a base, nor are they open.

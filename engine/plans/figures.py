@@ -10,10 +10,11 @@ import polars as pl
 from msgspec import Struct
 
 from engine.books.reader import Reader
-from engine.model.caching import MOST_KEPT, cached_method
+from engine.model.caching import MOST_KEPT, LazyTable, cached_method
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Base
 from engine.model.evaluation import KeyedFigures
+from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Reference, Side
 from engine.model.stopping import Stop, never, watched
@@ -33,7 +34,7 @@ from engine.plans.rows import (
     metric_row,
     statement_rows,
 )
-from engine.plans.weights import Axis, Members
+from engine.plans.weights import Axis, Members, into_total
 from engine.plans.windows import (
     ColumnRead,
     DateWindow,
@@ -142,6 +143,11 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
         return self.reads.axes
 
     @cached_method
+    def into_total(self, axis: Axis) -> Mapping[str, Exact]:
+        """Return what each member of an axis counts for in the total, if that is not 1."""
+        return into_total(axis, self.reader, self.query.filters)
+
+    @cached_method
     def column_read(self, side: Side, shared: frozenset[str]) -> ColumnRead:
         """Return the column read of a side."""
         self.stop()
@@ -155,7 +161,7 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
         calendar, reader = self.reader.catalogue.calendar, self.reader
 
         def make() -> tuple[DateWindow, ...]:
-            known: PeriodWindows = reader.memo(("windows of periods", side.shifts), dict, MOST_KEPT)
+            known: PeriodWindows = reader.memo(("windows of periods", side.shifts), LazyTable, MOST_KEPT)
             return windows_of(side, self.query, self.times, calendar, known)
 
         return reader.memo(("windows", side.shifts, len(side.terms) > 1, self.time_key), make, len)
@@ -237,7 +243,7 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
     def amounts_of(self, base: Base, column_read: ColumnRead) -> tuple[Amounts, Batch]:
         """Return the amounts of a base in one column read, and the batch that read them."""
         known = self.amounts[column_read.domain_read(base.domain)]
-        return next((amounts[base], batch) for batch, amounts in known if base in amounts)
+        return next((amounts.by_base[base], batch) for batch, amounts in known if base in amounts.by_base)
 
     @cached_property
     def places(self) -> tuple[Coordinates, ...]:
@@ -251,8 +257,8 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
         seen = (
             members
             for known in self.amounts.values()
-            for batch, by_base in known
-            for base, amounts in by_base.items()
+            for batch, held in known
+            for base, amounts in held.by_base.items()
             for members in amounts.members(batch.runs(base))
         )
         return in_order(seen, self.plan.query, self.plan.axes)

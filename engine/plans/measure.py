@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
 from operator import add, and_, or_
@@ -45,19 +44,6 @@ MOST_MEMOISED = 200_000  # amounts of a batch that the books memoise: bases time
 MOST_ADDED = 20_000  # amounts of single leaves that are added up for a filter
 
 
-@dataclass(eq=False)
-class LeafFilters:
-    """The filters by one leaf dimension that were asked of a batch."""
-
-    first: Cell | None = None
-
-    def others(self, within: Cell) -> bool:
-        """Tell whether a filter is not the first; remember the first."""
-        if self.first is None:
-            self.first = within
-        return self.first != within
-
-
 class LeafAmounts(Struct, frozen=True, eq=False):
     """The batch of a leaf dimension's amounts, leaf by leaf, and the leaves that a filter keeps."""
 
@@ -67,8 +53,8 @@ class LeafAmounts(Struct, frozen=True, eq=False):
 
     def amounts(self, frames: Sequence[pl.DataFrame], stop: Stop) -> BatchAmounts:
         """Return the amounts of every base from the collected frames of the batch."""
-        each = self.batch.amounts(frames, stop).items()
-        return BatchAmounts((base, known.added(self.leaves, self.members)) for base, known in each)
+        each = self.batch.amounts(frames, stop).by_base.items()
+        return BatchAmounts({base: known.added(self.leaves, self.members) for base, known in each})
 
 
 class BatchShape(Struct, frozen=True, eq=False, dict=True):
@@ -79,6 +65,7 @@ class BatchShape(Struct, frozen=True, eq=False, dict=True):
     by_time: Mapping[int, tuple[Base, ...]]  # those that read the same windows, by the position of these
     within: Cell = EVERYTHING  # of the filters that narrow what is read and change nothing else
     leaf: str | None = None  # the leaf dimension of these filters, if they can be answered from its amounts
+    weighing: tuple[Filter, ...] = ()  # the other filters
     subtotals: bool = False  # whether it sums those of its axes
 
     @property
@@ -213,9 +200,8 @@ class Batch(Struct, frozen=True, eq=False, dict=True):
         for group, frame in self.by_class(frames):
             found.add(group, frame, stop)
         return BatchAmounts(
-            (
-                base,
-                Amounts(
+            {
+                base: Amounts(
                     base,
                     10**base.measure.places * self.group.denominators[position],
                     [
@@ -225,9 +211,9 @@ class Batch(Struct, frozen=True, eq=False, dict=True):
                         }
                         for place, accumulator in enumerate(ACCUMULATORS[base.over_members])
                     ],
-                ),
-            )
-            for position, base in enumerate(self.bases)
+                )
+                for position, base in enumerate(self.bases)
+            }
         )
 
     def runs(self, base: Base) -> Sequence[Run]:
@@ -299,7 +285,7 @@ def batch_shapes(
         own = set(alike[0].bases)
         times = {at: kept for at, known in enumerate(by_time) if (kept := tuple(filter(own.__contains__, known)))}
         leaf = next(iter(leaves)) if len(leaves) == 1 and not axes else None
-        found.append(BatchShape(domain_read, alike, times, within, leaf, nested))
+        found.append(BatchShape(domain_read, alike, times, within, leaf, tuple(weighing), nested))
     return found
 
 
@@ -360,18 +346,17 @@ def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
         return batch
     if not all(part.combine is add for base in batch.bases for part in ACCUMULATORS[base.over_members]):
         return batch
-    asked = reader.memo(("filters asked", shape.domain_read, shape.alike, leaf), LeafFilters)
-    if not asked.others(shape.within):
+    first = reader.memo(("first filter", shape.domain_read, shape.alike, leaf), lambda: shape.within)
+    if shape.within == first:
         return batch
     axis = reader.memo(("each leaf", leaf), lambda: axis_of_leaves(leaf, count), count)
-    known = batch.group
     variants = [term_span.term.variant for term_span, _ in batch.terms]
-    (alike,) = base_groups(batch.bases, [axis], 1, known.filters, variants, reader)
+    (alike,) = base_groups(batch.bases, [axis], 1, shape.weighing, variants, reader)
     each = BatchShape(shape.domain_read, alike, shape.by_time)
     memo = amount_memo(each, batch.splits, count * amounts, presences)
     whole = Batch(each, batch.windows, batch.splits, each.terms, memo=memo)
     members = [(str(code),) for code in codes]
-    return replace(batch, by_leaf=LeafAmounts(whole, members, (None,) * known.places))
+    return replace(batch, by_leaf=LeafAmounts(whole, members, (None,) * batch.group.places))
 
 
 def distinct_windows(shape: BatchShape, windows: Sequence[Sequence[DateWindow]]) -> list[DateWindow]:

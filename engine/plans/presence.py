@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.aggregation import LookBack, TimeRule
-from engine.model.caching import MOST_KEPT, kept
+from engine.model.caching import MOST_KEPT, LazyTable
 from engine.model.calendar.periods import Grain, Period, Span
 from engine.model.catalogue import Base, StockGroup
 from engine.model.errors import Unavailable
@@ -79,7 +79,7 @@ def known_presences(
         closing = {base.stock_group for base in bases if base.domain == domain and base.over_time.rule in ANCHORED}
         cuts: dict[str | None, Cell] = {None: EVERYTHING}
         cuts |= {key: group_cell(group, reader) for key, group in groups.items() if key in closing}
-        for scenario, others in read:
+        for scenario, others in sorted(read, key=lambda known: (known[0], *sorted(known[1]))):
             for shared, (group, cut) in product({frozenset(), others, compared}, cuts.items()):
                 known[domain, scenario, shared, group] = reader.presence(domain, scenario, cut, shared)
     return known
@@ -90,12 +90,12 @@ class SeenDays:
 
     def __init__(self, known: Mapping[PresenceKey, Presence]) -> None:
         self.known = known
-        self.blends: dict[tuple[DomainRead, str | None], Presence] = {}
-        self.anchors: dict[tuple[DomainRead, str, tuple[Span, ...]], tuple[Anchor | None]] = {}
-        self.coverages: dict[tuple[DomainRead, tuple[Span, ...], Grain], Coverage] = {}
-        self.months: dict[DomainRead, IntervalSplits] = {}
-        self.unknown: dict[Hashable, frozenset[int]] = {}
-        self.causes: dict[tuple[DomainRead, str, Base, DateWindow, Grain], Sequence[Note | None]] = {}
+        self.blends: LazyTable[tuple[DomainRead, str | None], Presence] = LazyTable()
+        self.anchors: LazyTable[tuple[DomainRead, str, tuple[Span, ...]], Anchor | None] = LazyTable()
+        self.coverages: LazyTable[tuple[DomainRead, tuple[Span, ...], Grain], Coverage] = LazyTable()
+        self.months: LazyTable[DomainRead, IntervalSplits] = LazyTable()
+        self.unknown: LazyTable[Hashable, frozenset[int]] = LazyTable()
+        self.causes: LazyTable[tuple[DomainRead, str, Base, DateWindow, Grain], Sequence[Note | None]] = LazyTable()
 
 
 def days_of(seen: SeenDays) -> int:
@@ -147,11 +147,11 @@ class Presences(Struct, frozen=True):
             undated = sum(presence.undated for presence, _ in parts)
             return Presence(tuple(days), undated, lasts=all(presence.lasts for presence, _ in parts))
 
-        return kept(self.seen.blends, (domain_read, group.key if group else None), blend)
+        return self.seen.blends.get((domain_read, group.key if group else None), blend)
 
     def months(self, domain_read: DomainRead) -> IntervalSplits:
         """Return the calendar months that hold rows of a domain read, the same object for all who see rows in them."""
-        return kept(self.seen.months, domain_read, lambda: self._months(self.of(domain_read).months))
+        return self.seen.months.get(domain_read, lambda: self._months(self.of(domain_read).months))
 
     def _months(self, months: tuple[Span, ...]) -> IntervalSplits:
         return self.reader.memo(("months", months), lambda: IntervalSplits(months), len(months) + 2 * MOST_KEPT)
@@ -170,8 +170,7 @@ class Presences(Struct, frozen=True):
     def anchor(self, domain_read: DomainRead, group: StockGroup, window: DateWindow) -> Anchor | None:
         """Return the anchor: the last period of the group's grain in which the window holds rows; None without rows."""
         key = (domain_read, group.key, window.spans)
-        (found,) = kept(self.seen.anchors, key, lambda: (self._anchor(domain_read, group, window),))
-        return found
+        return self.seen.anchors.get(key, lambda: self._anchor(domain_read, group, window))
 
     def _anchor(self, domain_read: DomainRead, group: StockGroup, window: DateWindow) -> Anchor | None:
         presence = self.of(domain_read, group)
@@ -241,7 +240,7 @@ class Presences(Struct, frozen=True):
         Days are too fine: days without rows are mostly weekends.
         """
         key = (domain_read, window.spans, grain)
-        return kept(self.seen.coverages, key, lambda: self._coverage(domain_read, window, grain))
+        return self.seen.coverages.get(key, lambda: self._coverage(domain_read, window, grain))
 
     def _coverage(self, domain_read: DomainRead, window: DateWindow, grain: Grain) -> Coverage:
         calendar = self.reader.catalogue.calendar

@@ -42,7 +42,7 @@ class LastKnownSplits(IntervalSplits):
         self._positions = {window: at for at, window in enumerate(watched(windows))}
         starts = [period.first for period in periods]
         self.periods = tuple(bisect_right(starts, interval.first) for interval in watched(splits.spans))
-        self.read = [splits.of(window) for window in watched(windows)]
+        self.read = tuple(splits.of(window) for window in watched(windows))
 
     @classmethod
     def cut(

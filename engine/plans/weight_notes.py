@@ -47,7 +47,7 @@ def uneven_rows(figures: Figures) -> Iterator[Note]:
         axis.key
         for axis in plan.axes
         if any(is_weighed(base, axis, plan) for base in plan.bases)
-        and any(members[axis.place] in axis.into_total for members in watched(figures.members))
+        and any(members[axis.place] in plan.into_total(axis) for members in watched(figures.members))
     ]
     if uneven:
         yield Note.of("weighted_rows", dimensions=" and ".join(uneven), says=ROWS)

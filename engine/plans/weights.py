@@ -15,9 +15,10 @@ import polars as pl
 from msgspec import Struct
 
 from engine.books.reader import Reader
+from engine.model.caching import cached_method
 from engine.model.catalogue import Base, Domain
 from engine.model.exact import ONE, ZERO, Exact
-from engine.model.members.member_sets import Leaves, MemberSet
+from engine.model.members.member_sets import Leaves
 from engine.model.members.trees import RaggedNodes
 from engine.model.scenarios import Variant
 from engine.model.scope import ALL, OWN
@@ -37,7 +38,6 @@ class Axis(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     ids: tuple[str, ...]
     members: Mapping[str, Leaves]
     total: Leaves | None  # None: every leaf weighs 1
-    into_total: Mapping[str, Exact]  # weight of each member in the total, if it is not 1
     kept: frozenset[int] | None  # leaves of a filter by the same dimension; None without one, or by all members
 
     @cached_property
@@ -50,10 +50,10 @@ class Axis(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         """A common denominator of the weights of all members and of the total."""
         return common_denominator([*self.members.values(), self.total or {}])
 
-    @cached_property
-    def unrestricted_classes(self) -> dict[int, "LeafClasses"]:
-        """Memo of the classes, by number of codes, if no base and no factor restricts the leaf dimension."""
-        return {}
+    @cached_method
+    def unrestricted_classes(self, count: int) -> "LeafClasses":
+        """Return the classes of `count` codes if no base and no factor restricts the leaf dimension."""
+        return LeafClasses.sorted(self.leaf, count, (), [self])
 
 
 def common_denominator(weighed: Sequence[Leaves]) -> int:
@@ -80,7 +80,6 @@ def axis_of_leaves(leaf: str, count: int) -> Axis:
         ids=ids,
         members={code: {at: ONE} for at, code in enumerate(watched(ids))},
         total={},
-        into_total={},
         kept=None,
     )
 
@@ -98,17 +97,17 @@ def make_axis(place: int, key: str, reader: Reader, same: Filter | None) -> Axis
         ids=ids,
         members={member: members.leaves(member) for member in watched(ids)},
         total=same.leaves if same else members.top(),
-        into_total=into_total(members, same.members if same else (), ids, visible),
         kept=frozenset(same.leaves) if same and (same.excluded or ALL not in same.members) else None,
     )
 
 
-def into_total(
-    members: MemberSet, filtered: Sequence[str], shown: Sequence[str], visible: frozenset[str]
-) -> Mapping[str, Exact]:
+def into_total(axis: Axis, reader: Reader, filters: Sequence[Filter]) -> Mapping[str, Exact]:
     """Return what each shown member of a tree counts for in the total, if that is not 1: the edges above it."""
+    members = reader.members(axis.key)
     if not isinstance(members, RaggedNodes):
         return {}
+    visible, shown = reader.visible(axis.key), axis.ids
+    filtered = next((known.members for known in filters if known.dimension.key == axis.key), ())
     under = [member for member in dict.fromkeys(filtered) if member != ALL]
     roots = {} if under else {node: weight for node, weight in members.roots if node in visible}
     top = under or list(roots)
@@ -223,9 +222,7 @@ class LeafClasses(Struct, frozen=True):
         adjusts = any(leaf in factor.leaves for factor in factors_in(bases))
         if restricts or adjusts or len(here) != 1:
             return cls.sorted(leaf, count, bases, here)
-        if count not in here[0].unrestricted_classes:
-            here[0].unrestricted_classes[count] = cls.sorted(leaf, count, bases, here)
-        return here[0].unrestricted_classes[count]
+        return here[0].unrestricted_classes(count)
 
     @classmethod
     def sorted(cls, leaf: str, count: int, bases: Sequence[BaseWeights], here: Sequence[Axis]) -> "LeafClasses":

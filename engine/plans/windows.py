@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.books.reader import Reader
-from engine.model.caching import cached_method, kept
+from engine.model.caching import LazyTable, cached_method
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import UNDATED_CODE, WITHOUT_DATE, Grain, PeriodRange, Span
 from engine.model.scenarios import Side, TermSpan
@@ -94,7 +94,7 @@ def domain_read_of(domain: str, side: Side, shared: frozenset[str], reader: Read
     return reader.memo(key, lambda: DomainRead(domain, side.term_spans(domain), shared))
 
 
-PeriodWindows = dict[tuple[Grain, int], DateWindow]  # of sides that shift alike: by the grain and number of a period
+PeriodWindows = LazyTable[tuple[Grain, int], DateWindow]  # of sides that shift alike, by grain and number of a period
 
 
 def windows_of(
@@ -115,7 +115,7 @@ def windows_of(
 def column_window(side: Side, column: TimeColumn, calendar: Calendar, known: PeriodWindows) -> DateWindow:
     """Return the window that a side reads for a column."""
     if whole := column.whole:
-        return kept(known, (whole.grain, whole.ordinal), lambda: shifted_window(side, column.runs, calendar))
+        return known.get((whole.grain, whole.ordinal), lambda: shifted_window(side, column.runs, calendar))
     if runs := column.runs:
         return shifted_window(side, runs, calendar)
     label = " and ".join(period.label for period in column.periods)
@@ -144,8 +144,8 @@ class IntervalSplits:
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self.spans = spans
-        self._runs: dict[DateWindow, Sequence[Run]] = {}
-        self._together: dict[tuple[DateWindow, ...], WindowRuns] = {}
+        self._runs: LazyTable[DateWindow, Sequence[Run]] = LazyTable()
+        self._together: LazyTable[tuple[DateWindow, ...], WindowRuns] = LazyTable()
 
     @property
     def count(self) -> int:
@@ -154,11 +154,11 @@ class IntervalSplits:
 
     def runs(self, window: DateWindow) -> Sequence[Run]:
         """Return the runs of intervals of a window, one for each of its spans."""
-        return kept(self._runs, window, lambda: [self.inside(span) for span in watched(window.spans)])
+        return self._runs.get(window, lambda: tuple([self.inside(span) for span in watched(window.spans)]))
 
     def together(self, windows: tuple[DateWindow, ...]) -> "WindowRuns":
         """Return the runs of some windows, to be read together."""
-        return kept(self._together, windows, lambda: WindowRuns(windows, self))
+        return self._together.get(windows, lambda: WindowRuns(windows, self))
 
     def of(self, window: DateWindow) -> Sequence[int]:
         """Return the positions of the intervals of a window."""
@@ -171,16 +171,16 @@ class IntervalSplits:
         return bisect_left(self._starts, span.first), bisect_right(self._starts, span.last)
 
     @cached_property
-    def _starts(self) -> list[date]:
-        return [interval.first for interval in watched(self.spans)]
+    def _starts(self) -> Sequence[date]:
+        return tuple([interval.first for interval in watched(self.spans)])
 
 
 class WindowRuns:
     """The runs of some windows, made once to be read from the amounts of every base and of all members."""
 
     def __init__(self, windows: Sequence[DateWindow], splits: IntervalSplits) -> None:
-        self.runs = [splits.runs(window) for window in watched(windows)]
-        self.divisors = [window.divisor for window in watched(windows)]
+        self.runs = tuple([splits.runs(window) for window in watched(windows)])
+        self.divisors = tuple([window.divisor for window in watched(windows)])
         self.is_divided = any(divisor != 1 for divisor in self.divisors)
         bounds = [run for runs in watched(self.runs) for run in runs if run[0] < run[1]]
         first, after = min((run[0] for run in bounds), default=0), max((run[1] for run in bounds), default=0)

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from engine.model.caching import LazyTable
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Favourable, Format, Style
 from engine.model.evaluation import FigureCube
@@ -103,9 +104,9 @@ class ReportLine(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     @cached_property
-    def heads(self) -> dict[Hashable, Any]:
+    def heads(self) -> LazyTable[Hashable, Any]:
         """What answers say of the line, by the little else that decides on it."""
-        return {}
+        return LazyTable()
 
 
 class ReportColumn(Struct, frozen=True, kw_only=True):

@@ -135,10 +135,11 @@ class SidePairs(Struct, frozen=True, eq=False, dict=True):
 
     def _weights(self, base: Base) -> tuple[Exact, ...] | None:
         """Return what the figures of a base count for in the total at each place, None for 1 throughout."""
-        axis = next((axis for axis in self.plan.axes if axis.into_total and is_topped(base, axis, self.plan)), None)
+        plan = self.plan
+        axis = next((axis for axis in plan.axes if plan.into_total(axis) and is_topped(base, axis, plan)), None)
         if axis is None:
             return None
-        weights = [axis.into_total.get(str(place.members[axis.place]), ONE) for place in watched(self.places)]
+        weights = [plan.into_total(axis).get(str(place.members[axis.place]), ONE) for place in watched(self.places)]
         return tuple((ONE if weight else ZERO) if base.over_members.counts else weight for weight in weights)
 
 

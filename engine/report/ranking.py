@@ -130,9 +130,9 @@ def into_parent(members: Sequence[ReportMember], plan: FigurePlan) -> Exact:
     """
     weight = ONE
     for member in members[-1:] if plan.query.nests else members:
-        axis = next((axis for axis in plan.axes if axis.key == member.dimension and axis.into_total), None)
+        axis = next((axis for axis in plan.axes if axis.key == member.dimension and plan.into_total(axis)), None)
         if axis and any(is_weighed(base, axis, plan) for base in plan.bases):
-            weight = weight * axis.into_total.get(member.id, ONE)
+            weight = weight * plan.into_total(axis).get(member.id, ONE)
     return weight
 
 

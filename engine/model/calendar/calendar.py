@@ -52,7 +52,7 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
         return Span(max(first.first, self.days.first), min(last.last, self.days.last))
 
     @cached_property
-    def example(self) -> dict[str, str]:
+    def example(self) -> Mapping[str, str]:
         """An example range in the form of a call's arguments."""
         code = self.grains[Grain.MONTH].example
         return {"period_start": code, "period_end": code}
@@ -84,7 +84,7 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
             field=field,
             got=code,
             valid=[rules.example for rules in self.grains.values()],
-            example=self.example if field in self.example else self.example["period_start"],
+            example=dict(self.example) if field in self.example else self.example["period_start"],
         )
 
     def read(self, text: str, field: str = "period_start", asked: Mapping[str, str] | None = None) -> Period:
@@ -136,7 +136,7 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
         grains = dict.fromkeys((first.grain, last.grain, FISCAL.month, Grain.DATE))
         runs = (self.touching(span, grain) for grain in sorted(grains, key=lambda grain: -grain.fineness))
         found = next((run for run in runs if run and run.span == span), None)
-        return {"period_start": found.start.code, "period_end": found.end.code} if found else self.example
+        return {"period_start": found.start.code, "period_end": found.end.code} if found else dict(self.example)
 
     def readings(self, text: str) -> list[PeriodRange]:
         """Return what some words can mean, each once: the periods of codes, then days that no code among them has."""

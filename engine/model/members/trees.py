@@ -3,11 +3,12 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
+from functools import cached_property, partial
 
 import polars as pl
 from msgspec import Struct
 
+from engine.model.caching import LazyTable
 from engine.model.exact import ONE, Exact
 from engine.model.members.member_sets import LeafMembers, Leaves, Texts, Visible, every_leaf
 from engine.model.members.paths import joined_nodes
@@ -42,8 +43,8 @@ class RaggedNodes(Struct, frozen=True, dict=True):
         return self.of.dimension
 
     @cached_property
-    def _weights(self) -> dict[str, Leaves]:
-        return {}
+    def _weights(self) -> LazyTable[str, Leaves]:
+        return LazyTable(2 * len(self.names) + 1)
 
     @cached_property
     def _splits(self) -> dict[str, set[int]]:
@@ -123,13 +124,15 @@ class RaggedNodes(Struct, frozen=True, dict=True):
             return self.top()
         if member.endswith(OWN):
             return self._own_postings(member.removesuffix(OWN))
-        if member not in self._weights and self.is_simple:
-            self._weights[member] = self._multiplied(member)
-        for node in self._upward([member]) if member not in self._weights else ():
-            if node not in self._weights:
-                below = ((self._weights[child], edge) for child, edge in self.edges.get(node, ()))
-                self._weights[node] = self._joined([(self._own_postings(node), ONE), *below], node)
-        return self._weights[member]
+        if self.is_simple:
+            return self._weights.get(member, lambda: self._multiplied(member))
+        for node in self._upward([member]) if self._weights.at_hand(member) is None else ():
+            self._weights.get(node, partial(self._joined_below, node))
+        return self._weights.get(member, partial(self._joined_below, member))
+
+    def _joined_below(self, node: str) -> Leaves:
+        below = ((self.leaves(child), edge) for child, edge in self.edges.get(node, ()))
+        return self._joined([(self._own_postings(node), ONE), *below], node)
 
     def _own_postings(self, key: str) -> Leaves:
         return {self.postings[key]: ONE} if key in self.postings else {}

@@ -219,9 +219,9 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
     def _head(self, line: ReportLine, favourable: Favourable) -> Json:
         """Return a line of a statement without its values, as the line keeps it for the next report."""
         key = (self._money, favourable, self.drills.of_lines)
-        head: Json | None = line.heads.get(key)
-        if head is None:
-            head = line.heads[key] = {**line_json(self.report, line, favourable), **self.drills.of_line(line)}
+        head: Json = line.heads.get(
+            key, lambda: {**line_json(self.report, line, favourable), **self.drills.of_line(line)}
+        )
         return head
 
     @cached_property

@@ -69,7 +69,7 @@ def test_the_combinations_that_a_large_report_meets_are_kept_up_to_a_bound_that_
         assert [figure.as_json() for figure in report.figures[0][0]] == [*range(100), 4950]
     memos = books.reader._books._memos
     ((made, size),) = (memo for key, memo in memos.items() if key[:1] == ("for all",) and "base_groups" in key[1])
-    assert all(len(group._targets) == 5 for groups in made for group in groups)
+    assert all(0 < len(group._targets) <= 5 for groups in made for group in groups)
     assert size == 1 + 101 + 101 + 5  # the memo; members of the axis and codes, with the unassigned; targets
 
 

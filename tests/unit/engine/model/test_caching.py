@@ -1,9 +1,11 @@
 """What methods keep on their objects, and what tables of results let go of."""
 
+from threading import Thread
+
 import pytest
 from msgspec import Struct
 
-from engine.model.caching import MOST_KEPT, cached_method, kept
+from engine.model.caching import MOST_KEPT, GrowingTable, LazyTable, cached_method
 
 
 class Shop(Struct, frozen=True, dict=True):
@@ -38,8 +40,49 @@ def test_nothing_is_kept_of_a_call_that_raises() -> None:
 
 
 def test_a_table_that_is_full_lets_go_of_all_that_it_keeps() -> None:
-    known: dict[int, int] = {}
-    assert [kept(known, key, lambda: 7) for key in range(MOST_KEPT)] == [7] * MOST_KEPT
-    assert kept(known, 0, lambda: 8) == 7
-    kept(known, -1, lambda: 9)
-    assert known == {-1: 9}
+    table = LazyTable[int, int]()
+    assert [table.get(key, lambda: 7) for key in range(MOST_KEPT)] == [7] * MOST_KEPT
+    assert table.get(0, lambda: 8) == 7
+    table.get(-1, lambda: 9)
+    assert (len(table), table.at_hand(-1), table.at_hand(0)) == (1, 9, None)
+
+
+def test_none_is_a_value_and_nothing_is_kept_of_what_raises() -> None:
+    table = LazyTable[str, int | None]()
+    with pytest.raises(ZeroDivisionError):
+        table.get("share", lambda: 1 // 0)
+    assert len(table) == 0
+    assert table.get("share", lambda: None) is None
+    assert table.get("share", lambda: 7) is None
+
+
+def test_who_asks_while_another_makes_a_value_gets_the_one_that_is_kept() -> None:
+    table, got = LazyTable[str, list[int]](), list[list[int]]()
+
+    def make() -> list[int]:
+        asking = Thread(target=lambda: got.append(table.get("primes", lambda: [2, 3, 5])))
+        asking.start()
+        asking.join()
+        return [7]
+
+    assert table.get("primes", make) is got[0] is table.at_hand("primes")
+    assert got == [[2, 3, 5]]
+
+
+def test_a_table_keeps_what_it_is_told_to() -> None:
+    table = LazyTable[str, int]()
+    for key in ("a", "b", "c"):
+        table.get(key, lambda: 1)
+    table.keep(frozenset("bd"))
+    assert [table.at_hand(key) for key in ("a", "b", "c")] == [None, 1, None]
+
+
+def test_a_value_that_grows_is_seen_before_and_after() -> None:
+    table, seen = GrowingTable[str, tuple[int, ...]](), list[tuple[int, ...] | None]()
+
+    def larger(before: tuple[int, ...] | None) -> tuple[int, ...]:
+        seen.append(table.at_hand("primes"))
+        return (*(before or ()), 7)
+
+    assert [table.grow("primes", larger), table.grow("primes", larger)] == [(7,), (7, 7)]
+    assert seen == [None, (7,)]
