@@ -4,7 +4,7 @@ import gc
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from server.base.settings import Settings
 from server.run.embedded.platform import platform
 from tests.support.books import ABSENT, ADVENTUREWORKS, ROOT, edited_copy, load_feeds, load_instance, made_once, needs
 from tests.support.demo import DEMO, ROWS, generate
+from tests.support.memo_check import checked_memos
 from tests.support.programs import mark
 from tests.support.serving import McpBooks, Server, connected, serving
 
@@ -78,6 +79,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     gc.unfreeze()
     if SKIPPED and os.environ.get("CI"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session", autouse=True)
+def memos() -> Iterator[None]:
+    """With CHECK_MEMOS=1, hold all that is kept in the processes of the tests to what would be made now."""
+    every = int(os.environ.get("CHECK_MEMOS", "0"))
+    with checked_memos(every) if every else nullcontext():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
     laws        every law on random books, round after round, each round with a fresh seed that is printed
     differential  drawn instances, whose figures an oracle that reads their files says too; it prints every difference
     scope       every tool on two thousand random books held to the law of scope, from a fresh seed that is printed
+    memos       the laws of figures, of scope and of shared books; each value that is kept is made anew and compared
     large-load  a load of ten million rows
     rows        the rows behind every cell of the cases of inspection
     kills       a loader killed at ten random moments
@@ -47,8 +48,10 @@ OF_ENGINES = (
     "tests/unit/engine/books/test_backends.py",
     "tests/laws/test_warehouses.py",
 )
+MEMOS = "memos"
 PARTS: Mapping[str, Sequence[str]] = {
     "laws": ("tests/laws",),
+    MEMOS: ("tests/laws/test_interleaved.py", "tests/laws/test_scope.py", "tests/laws/test_figures.py"),
     "large-load": ("tests/integration/faults/test_large_load.py",),
     "rows": ("tests/spec/test_cases_inspection.py",),
     "kills": ("tests/integration/faults/test_killed_loader.py",),
@@ -78,7 +81,11 @@ CHOSEN = {  # tests of a part
     WAREHOUSES: "clickhouse or flightsql or deep_failures or deep_lakes or laws",
     SPARK: "spark or laws",
 }
-ASKED = {WAREHOUSES: {"WAREHOUSES": "clickhouse flightsql"}, SPARK: {"WAREHOUSES": "spark"}}  # environment of a part
+ASKED = {  # environment of a part
+    WAREHOUSES: {"WAREHOUSES": "clickhouse flightsql"},
+    SPARK: {"WAREHOUSES": "spark"},
+    MEMOS: {"CHECK_MEMOS": "1"},
+}
 PROFILES = {  # of Hypothesis, in tests/conftest.py; else `deep`
     "fuzz": "fuzz",
     WAREHOUSES: "short",

@@ -92,6 +92,7 @@ class Lexicon(Struct, frozen=True):
             .explode("at")
             .group_by(pair=pl.col("marked").str.slice(pl.col("at"), 2))
             .agg("words")
+            .sort("pair")
         )
         return cls(words, dict(zip(pairs["pair"], pairs["words"], strict=True)))
 

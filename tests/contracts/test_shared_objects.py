@@ -24,6 +24,7 @@ from server.wire.arguments import read_request
 from tests.contracts.test_stops import CALLS, SMALL, books_of
 from tests.support.asking import LISTS
 from tests.support.holding import keeping_in
+from tests.support.memo_check import OF_ONE_CALL
 from tests.support.memory import MemoryLoads
 from tests.support.shared_objects import faults, reached, shared_classes
 
@@ -60,6 +61,7 @@ def test_a_class_that_memos_hold_changes_through_the_helper_alone(tmp_path: Path
         cls.__name__ for cls in classes
     }
     assert {cls.__qualname__: said for cls in classes if (said := told(cls))} == {}
+    assert OF_ONE_CALL.isdisjoint(cls.__name__ for cls in classes)
 
 
 def test_what_memos_hold_for_all_callers_carries_nothing_of_the_first_one(tmp_path: Path) -> None:
