@@ -1,5 +1,6 @@
 """Every memo holds what would be made now, whatever was asked before and by whom: the check of memos, and of itself."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,9 +14,11 @@ from engine.books.reader import Reader
 from engine.model.caching import LazyTable
 from engine.model.errors import Refusal
 from engine.plans.base_groups import AccumulatorTarget, BaseGroup
+from tests.support.books import ROOT
 from tests.support.memo_check import NOT_REMADE, MemoDiffers, checked_memos
 from tests.support.varied import WHO, VariedBooks, calls, metric, statement
 
+LISTED = set(re.findall(r"^\| `(\S.*?)` \|", (ROOT / "docs" / "memos.md").read_text(encoding="utf-8"), re.MULTILINE))
 HELD = {  # memos that books always meet in these calls
     *("axis", "base_groups", "classes", "windows", "reads", "lines", "places", "presences", "catalogue", "restricted"),
     *("BaseGroup.targets", "Batch.amounts", "Batch.amounts of leaves", "Presences.anchor", "RaggedNodes.leaves"),
@@ -34,6 +37,7 @@ def test_every_memo_holds_what_would_be_made_now(tmp_path: Path) -> None:
                 except Refusal as refusal:
                     refused.add(type(refusal).__name__)
     assert checks.remade.keys() >= HELD
+    assert checks.hits.keys() <= LISTED
     assert not any(checks.remade[name] for name in NOT_REMADE)
     assert refused <= {"UnknownName"}
 
