@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import polars as pl
 from msgspec import Struct
 
-from engine.model.caching import LazyTable
+from engine.model.caching import LazyTable, cached_method
 from engine.model.exact import ONE, Exact
 from engine.model.members.member_sets import LeafMembers, Leaves, Texts, Visible, every_leaf
 from engine.model.members.paths import joined_nodes
@@ -45,11 +45,6 @@ class RaggedNodes(Struct, frozen=True, dict=True):
     @cached_property
     def _weights(self) -> LazyTable[str, Leaves]:
         return LazyTable(2 * len(self.names) + 1)
-
-    @cached_property
-    def _splits(self) -> dict[str, set[int]]:
-        """The leaves that reach a node by several paths whose equal weights are not 1, by node, once it is weighed."""
-        return defaultdict(set)
 
     @cached_property
     def is_simple(self) -> bool:
@@ -131,8 +126,22 @@ class RaggedNodes(Struct, frozen=True, dict=True):
         return self._weights.get(member, partial(self._joined_below, member))
 
     def _joined_below(self, node: str) -> Leaves:
+        return self._joined(self._parts_of(node), node)
+
+    def _parts_of(self, node: str) -> list[tuple[Leaves, Exact]]:
         below = ((self.leaves(child), edge) for child, edge in self.edges.get(node, ()))
-        return self._joined([(self._own_postings(node), ONE), *below], node)
+        return [(self._own_postings(node), ONE), *below]
+
+    @cached_method
+    def _splits_of(self, node: str) -> frozenset[int]:
+        """Return the leaves that reach a node, but none below it, by several paths whose equal weights are not 1."""
+        seen, splits = set[int](), set[int]()
+        for leaves, edge in self._parts_of(node) if not self.adds_paths else ():
+            for code, weight in leaves.items() if edge else ():
+                if code in seen and weight * edge != ONE:
+                    splits.add(code)
+                seen.add(code)
+        return frozenset(splits)
 
     def _own_postings(self, key: str) -> Leaves:
         return {self.postings[key]: ONE} if key in self.postings else {}
@@ -224,8 +233,10 @@ class RaggedNodes(Struct, frozen=True, dict=True):
 
     def splits_below(self, member: str) -> frozenset[int]:
         """Return the leaves that reach a node, or one below it, by several paths whose equal weights are not 1."""
+        if self.is_simple:
+            return frozenset()
         self.leaves(member)
-        return frozenset().union(*(self._splits.get(node, ()) for node in self.nodes_below(member)))
+        return frozenset().union(*map(self._splits_of, self.nodes_below(member)))
 
     def joined(self, ids: Iterable[str], counts: Callable[[int], bool] = every_leaf) -> Leaves:
         """Return the leaves of several nodes; AmbiguousWeight if a leaf that `counts` has no single weight in them."""
@@ -299,10 +310,9 @@ class RaggedNodes(Struct, frozen=True, dict=True):
     def refuse_splits(self) -> None:
         """Raise HierarchyFault if a leaf reaches a node by several paths whose equal weights are not 1."""
         if not self.is_simple and (splits := self.splits):
-            node = next(
-                node for node, codes in self._splits.items() if not splits.isdisjoint(codes) and node in self.names
-            )
-            code = min(self._splits[node])
+            tops = [root for root, _ in self.roots]
+            node = next(node for node in self._upward(tops) if not splits.isdisjoint(self._splits_of(node)))
+            code = min(self._splits_of(node))
             raise HierarchyFault(
                 f"in {self.dimension}, '{self.of.member_ids[code]}' reaches {node} by several paths with weights other "
                 "than 1; say paths: add if it counts by each"
@@ -320,9 +330,7 @@ class RaggedNodes(Struct, frozen=True, dict=True):
                     joined[code] = weighed
                 elif self.adds_paths:
                     joined[code] = known + weighed
-                elif known == weighed:
-                    self._splits[at].update([code] if weighed != ONE else ())
-                else:
+                elif known != weighed:
                     raise HierarchyFault(
                         f"in {self.dimension}, '{self.of.member_ids[code]}' reaches {at} by two paths with weights "
                         f"{known.digits()} and {weighed.digits()}; say paths: add if it counts by both"
