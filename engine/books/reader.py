@@ -1,6 +1,6 @@
 """Readers: the books as one profile sees them, the only door to the facts."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial, reduce
 from hashlib import sha256
 from itertools import zip_longest
@@ -69,6 +69,7 @@ class Reader:
     def __init__(self, books: Books, profiles: Sequence[Profile]) -> None:
         self._books = books
         self._store = books.facts
+        self.memo = books.memo_for_all  # of values that no visibility changes; it holds nothing of this caller
         self.profiles = tuple(profiles)
         self._members: LazyTable[str, MemberSet] = LazyTable()  # a call names hundreds of their ids
 
@@ -195,15 +196,6 @@ class Reader:
     def members(self, dimension: str) -> MemberSet:
         """Return all members of a dimension, visible or not. `sees` tells which are visible."""
         return self._members.get(dimension, lambda: self._books.members(dimension))
-
-    def memo(self, key: Hashable, make: Callable[[], Value], size: Size[Value] = 1, of: Collection[str] = ()) -> Value:
-        """Return the memo of a key: a value that no visibility changes. `size` and `of` are those of Books.memo."""
-        return self._books.memo_for_all(key, make, size, of)
-
-    @property
-    def memo_of_books(self) -> Callable[[Hashable, Callable[[], Value], int], Value]:
-        """What memoises as `memo` does, for objects that all callers share: it holds nothing of this one."""
-        return self._books.memo_for_all
 
     def leaf_count(self, leaf: str) -> int:
         """Return the number of codes of a leaf dimension."""

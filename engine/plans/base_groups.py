@@ -237,7 +237,7 @@ def make_base_groups(
                 leaf_counts=counts,
                 amounts=reader.ranges_of(bases[positions[0]]),
                 filters=tuple((known.dimension.leaf, known.value) for known in filters),
-                memo=reader.memo_of_books,
+                memo=reader.memo,
                 after=axes_only if bases[positions[0]].over_time.rule is TimeRule.LAST_KNOWN else frozenset(),
             )
             for place in range(len(variants))

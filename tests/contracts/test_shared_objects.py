@@ -135,7 +135,7 @@ class Remembering:
     first: str | None = None
 
 
-class Amounts(dict[str, int]):
+class AmountTexts(dict[str, int]):
     """A table."""
 
 
@@ -182,7 +182,7 @@ class Setting(Filled, frozen=True):
         (WithTable, "table returns a dict[str, int]"),
         (WithMethod, "names returns a set[str]"),
         (Remembering, "it is not frozen"),
-        (Amounts, "it is a dict"),
+        (AmountTexts, "it is a dict"),
         (Seen, "it is made with self.names"),
         (Counting, "ask changes self.count"),
         (Adding, "add changes self.names['all']"),

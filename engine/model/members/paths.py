@@ -1,6 +1,6 @@
 """Paths: the leaves of several nodes of a tree, where one may lie below another and a leaf below several."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
@@ -107,3 +107,13 @@ def two_weights(tree: Tree, member: str, weight: Exact, other: Exact) -> Ambiguo
         field=f"filters.{tree.dimension}",
         got=member,
     )
+
+
+def leaves_met_again(parts: Iterable[tuple[Leaves, Exact]]) -> Iterator[int]:
+    """Yield the leaves that several parts of a node hold, each with the weight of its edge, if they do not weigh 1."""
+    seen = set[int]()
+    for leaves, edge in parts:
+        for code, weight in leaves.items() if edge else ():
+            if code in seen and weight * edge != ONE:
+                yield code
+            seen.add(code)

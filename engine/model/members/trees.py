@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.model.caching import LazyTable, cached_method
 from engine.model.exact import ONE, Exact
 from engine.model.members.member_sets import LeafMembers, Leaves, Texts, Visible, every_leaf
-from engine.model.members.paths import joined_nodes
+from engine.model.members.paths import joined_nodes, leaves_met_again
 from engine.model.scope import ALL, OWN, UNASSIGNED
 
 Edges = Sequence[tuple[str, Exact]]  # nodes in their order, each with its weight
@@ -135,13 +135,7 @@ class RaggedNodes(Struct, frozen=True, dict=True):
     @cached_method
     def _splits_of(self, node: str) -> frozenset[int]:
         """Return the leaves that reach a node, but none below it, by several paths whose equal weights are not 1."""
-        seen, splits = set[int](), set[int]()
-        for leaves, edge in self._parts_of(node) if not self.adds_paths else ():
-            for code, weight in leaves.items() if edge else ():
-                if code in seen and weight * edge != ONE:
-                    splits.add(code)
-                seen.add(code)
-        return frozenset(splits)
+        return frozenset(() if self.adds_paths else leaves_met_again(self._parts_of(node)))
 
     def _own_postings(self, key: str) -> Leaves:
         return {self.postings[key]: ONE} if key in self.postings else {}
@@ -233,10 +227,8 @@ class RaggedNodes(Struct, frozen=True, dict=True):
 
     def splits_below(self, member: str) -> frozenset[int]:
         """Return the leaves that reach a node, or one below it, by several paths whose equal weights are not 1."""
-        if self.is_simple:
-            return frozenset()
-        self.leaves(member)
-        return frozenset().union(*map(self._splits_of, self.nodes_below(member)))
+        nodes = () if self.is_simple else self.nodes_below(member)
+        return frozenset().union(*map(self._splits_of, nodes))
 
     def joined(self, ids: Iterable[str], counts: Callable[[int], bool] = every_leaf) -> Leaves:
         """Return the leaves of several nodes; AmbiguousWeight if a leaf that `counts` has no single weight in them."""
@@ -310,8 +302,8 @@ class RaggedNodes(Struct, frozen=True, dict=True):
     def refuse_splits(self) -> None:
         """Raise HierarchyFault if a leaf reaches a node by several paths whose equal weights are not 1."""
         if not self.is_simple and (splits := self.splits):
-            tops = [root for root, _ in self.roots]
-            node = next(node for node in self._upward(tops) if not splits.isdisjoint(self._splits_of(node)))
+            upward = self._upward(root for root, _ in self.roots)
+            node = next(node for node in upward if not splits.isdisjoint(self._splits_of(node)))
             code = min(self._splits_of(node))
             raise HierarchyFault(
                 f"in {self.dimension}, '{self.of.member_ids[code]}' reaches {node} by several paths with weights other "
