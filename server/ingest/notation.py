@@ -55,7 +55,7 @@ FACTORS: Final = (  # what a title or a name of a column says of the size of amo
     ),
     (
         re.compile(
-            r"\b(millions?|mio\.?|mln\.?|millionen)\b|[€$£]\s?m\b|\b[A-Z]{3}\s?m\b|\bm\s?(EUR|USD|GBP|CHF|€)",
+            r"\b(millions?|mio\.?|mln\.?|millionen)\b|[€$£]\s?m\b|(?-i:\b[A-Z]{3}\s?[mM]\b)|\bm\s?(EUR|USD|GBP|CHF|€)",
             re.IGNORECASE,
         ),
         1_000_000,

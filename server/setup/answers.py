@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.instance.documents import InstanceFaults, read_document
 from server.ingest.findings import Ambiguity, Findings, flattened, written_keys
@@ -14,7 +15,9 @@ from server.setup.roles import ColumnRole
 
 OF_BOOKS: Final = ("name", "currency", "fiscal_year", "files")
 OF_FORMATS: Final = ("csv", "numbers", "dates", "unpivot", "header_row", "period")
-OF_FILES: Final = (*OF_FORMATS, "columns", "is", "scenario")
+OF_FILES: Final = (*OF_FORMATS, "columns", "is", "scenario", "totals")
+FACTOR: Final = "numbers.factor"
+TOTALS: Final = ("leave_out", "keep")
 KINDS: Final = ("facts", "members", "unused")
 MOST_QUESTIONS: Final = 5
 Ask = Callable[[str, Sequence[str]], str | None]  # question and choices to an answer; None if nobody answers
@@ -31,6 +34,7 @@ class FileAnswers(Struct, frozen=True):
     columns: Mapping[str, ColumnRole] = {}
     kind: str | None = None
     scenario: str | None = None
+    totals: str | None = None  # what to do with rows that words alone call totals
 
 
 @dataclass
@@ -43,6 +47,7 @@ class Answers:
     ask: Ask | None = None
     asked: int = 0
     open: list[str] = field(default_factory=list)
+    questions: list[str] = field(default_factory=list)  # open ones that an answer decides, about rows and amounts
 
     @property
     def fiscal_start(self) -> int:
@@ -55,7 +60,7 @@ class Answers:
         """Return what is said of a file, by its name or, of a sheet, by that of its file as well."""
         base = name.partition(" [")[0]
         said = self.files.get(name) or self.files.get(base) or FileAnswers()
-        return FileAnswers({**self.every, **said.keys}, said.columns, said.kind, said.scenario)
+        return replace(said, keys={**self.every, **said.keys})
 
     def encoding_of(self, name: str) -> str | None:
         """Return the encoding that is said of a file; None if none is."""
@@ -84,7 +89,7 @@ class Answers:
         for ambiguity in decided.ambiguities:
             keys = self._decide(name, ambiguity)
             if keys is None:
-                self.open.append(explain(name, ambiguity))
+                (self.questions if ambiguity.key == FACTOR else self.open).append(explain(name, ambiguity))
             else:
                 decided = decided.answered(keys)
         return Findings(decided.decided)
@@ -143,7 +148,12 @@ def file_answers(where: str, name: str, said: object) -> FileAnswers:
         if role not in roles:
             raise BadAnswer(f"{where}: column {column} of {name} is '{role}'; it takes {', '.join(roles)}")
     keys = flattened({key: said[key] for key in OF_FORMATS if key in said})
-    return FileAnswers(keys, {column: roles[role] for column, role in columns.items()}, kind, said.get("scenario"))
+    totals = said.get("totals")
+    if totals is not None and totals not in TOTALS:
+        raise BadAnswer(f"{where}: totals of {name} is '{totals}'; it takes {', '.join(TOTALS)}")
+    return FileAnswers(
+        keys, {column: roles[role] for column, role in columns.items()}, kind, said.get("scenario"), totals
+    )
 
 
 def check_keys(where: str, tree: Mapping[str, Any], known: Sequence[str]) -> None:

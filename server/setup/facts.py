@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from engine.model.calendar.periods import Grain
 from server.ingest.amounts import read_amounts
 from server.ingest.columns import without_residue
-from server.ingest.findings import Finding, Findings, located
+from server.ingest.findings import Ambiguity, Finding, Findings, Reading, located
 from server.ingest.notation import (
     FORMULA_FAULT,
     Notation,
@@ -30,10 +30,11 @@ from server.setup.periods import PERIOD, FactsTime, time_findings, time_of, two_
 from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table
 from server.setup.totals import without_totals
 from server.setup.trees import match_members, member_table
-from server.setup.words import named_currency, scenario_kind, slug, title
+from server.setup.words import named_currency, scenario_kinds, slug, title
 
 FEWEST_PLACES, MOST_PLACES = 2, 12  # that a measure is proposed with
 RESIDUES: Final = 0.5  # share of the amounts up to which residues of computations do not count
+CURRENCY_IN: Final = re.compile(r"€|\$|£|EUR|USD|GBP|CHF|JPY")  # beside the unit in a heading of amounts
 HOW_AMOUNTS: Final = (
     "write amounts in the file as 1234.50 or -1234.50, with a hyphen in front as the minus and without a currency, and "
     "the marks of debits and credits in a column of their own"
@@ -82,7 +83,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     amounts = amount_columns(found)
     numbers = detect_numbers(amounts)
     heads = {one.name: table.header_row for one in amounts if one.name not in found.having(ColumnRole.ACROSS)}
-    factor = detect_factor(table.titles, heads)
+    factor = asked_factor(detect_factor(table.titles, heads), heads)
     times = time_findings(found, answers.fiscal_start)
     findings = table.findings.and_(numbers, factor, times, amount_findings(found), found.totals)
     known = len(answers.open)
@@ -93,6 +94,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
         answers.open += [lack_of_time(found)] if len(answers.open) == known else []
         time = FactsTime(Grain.DATE, date.min, date.min, {})
     answers.open += [*two_times(found, findings), *unproven_sums(found)]
+    answers.questions += [*several_scenarios(found, said), *found.doubts]
     answers.open += [*unread_amounts(found, amounts, findings), *lost_figures(found, amounts)]
     scenario, scenarios, aliases = scenarios_of(found, said, members)
     return FactsTable(
@@ -110,6 +112,27 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
         aliases=aliases,
         undated=len(found.table.sample.blanks(column)) if (column := found.first(ColumnRole.TIME)) else 0,
     )
+
+
+def asked_factor(findings: Findings, heads: Mapping[str, int]) -> Findings:
+    """Return the factor of amounts as a question, unless the heading of amounts says it with their currency."""
+    for factor in findings.decided:
+        if any(f"'{name}'" in factor.evidence and CURRENCY_IN.search(name) for name in heads):
+            continue
+        ways = (
+            Reading({factor.key: "1"}, "amounts as they stand"),
+            Reading({factor.key: factor.value}, f"amounts times {int(factor.value):,}"),
+        )
+        return Findings(ambiguities=(Ambiguity(factor.key, factor.evidence, ways),))
+    return findings
+
+
+def several_scenarios(found: TableProfile, said: FileAnswers) -> Iterator[str]:
+    """Yield the question about a table whose names speak of several scenarios, and of none alone."""
+    if said.scenario or found.first(ColumnRole.SCENARIO) or len(kinds := named_kinds(found)) < 2:
+        return
+    choices = " or ".join(f"{{{found.name}: {{scenario: {kind}}}}}" for kind in kinds)
+    yield f"{found.name}: its name speaks of {' and '.join(kinds)}; with --answers FILE, say files: {choices}"
 
 
 def lack_of_time(found: TableProfile) -> str:
@@ -236,10 +259,20 @@ def scenarios_of(
         names = scenario_names(column, texts, members)
         ids = {text: slug(names.get(text, text)) for text in dict.fromkeys(texts)}
         return None, ids, {scenario: title(names.get(text, text)) for text, scenario in ids.items()}
-    across = found.across.names[:1] if found.across else ()
-    texts = [*across, found.name, *(text for _, text in found.table.titles)]
-    kind = next((kind for text in texts if (kind := scenario_kind(text))), "actual")
+    kind = next(iter(named_kinds(found)), "actual")
     return kind, {}, {kind: title(kind)}
+
+
+def named_kinds(found: TableProfile) -> list[str]:
+    """Return the kinds of scenarios that say what all rows are: the one of the first text that names exactly one.
+
+    Those of the first text that names several, if none names one. The sheet goes before its file.
+    """
+    file, _, sheet = found.name.partition(" [")
+    across = found.across.names[:1] if found.across else ()
+    texts = [*across, sheet, file, *(text for _, text in found.table.titles)]
+    kinds = [named for text in texts if (named := scenario_kinds(text))]
+    return next((named for named in kinds if len(named) == 1), kinds[0] if kinds else [])
 
 
 def scenario_names(column: str, ids: Sequence[str], members: Sequence[TableProfile]) -> Mapping[str, str]:
@@ -252,8 +285,8 @@ def scenario_names(column: str, ids: Sequence[str], members: Sequence[TableProfi
     return dict(zip(frame[match.key], frame[str(name)], strict=True))
 
 
-def profile_facts(found: TableProfile) -> TableProfile:
-    """Return what the columns of a table of facts are, without its rows of totals."""
+def profile_facts(found: TableProfile, said: str | None = None) -> TableProfile:
+    """Return what the columns of a table of facts are, without its rows of totals; `said` is what to do with others."""
     account, time = found.first(ColumnRole.ACCOUNT), found.first(ColumnRole.TIME)
-    kept, totals = without_totals(found.table, account, amount_columns(found), time)
-    return replace(profile_table(kept, found.overrides), totals=totals)
+    left = without_totals(found.table, account, amount_columns(found), time, said)
+    return replace(profile_table(left.table, found.overrides), totals=left.findings, doubts=left.doubts)

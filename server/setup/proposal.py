@@ -114,7 +114,7 @@ def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> Books
 def profile_of(table: SourceTable, answers: Answers) -> TableProfile:
     """Return what the columns of a table are, without rows of totals if it holds facts."""
     found = profile_table(table, answers.of(table.name).columns)
-    return profile_facts(found) if found.has_amounts else found
+    return profile_facts(found, answers.of(table.name).totals) if found.has_amounts else found
 
 
 def with_journal(profiles: list[TableProfile], answers: Answers, guesses: list[Guess]) -> list[TableProfile]:

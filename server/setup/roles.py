@@ -144,6 +144,7 @@ class TableProfile(Struct, frozen=True, dict=True):
     across: MonthColumns | None
     overrides: Mapping[str, ColumnRole] = {}  # roles that were answered
     totals: Findings = field(default_factory=Findings)  # the key that leaves out rows of totals; they are not profiled
+    doubts: tuple[str, ...] = ()  # questions about rows that words alone call totals
 
     @property
     def name(self) -> str:

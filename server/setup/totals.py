@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import pairwise
 from typing import Final
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from server.ingest.findings import Finding, Findings, SampleTable, at_row
 from server.ingest.notation import NumberColumn
 from server.ingest.sampling import SourceTable
-from server.setup.figures import exact_figures
+from server.setup.figures import PLACES, exact_figures
 
 TOTAL_WORDS = re.compile(  # in any column
     r"(grand |sub-?)?totals?( \d+)?:?|(gesamt|end|zwischen)?summe( \d+)?:?|gesamt:?|"
@@ -40,15 +41,37 @@ class TotalRow(Struct, frozen=True):
     column: str
     text: str | None
     evidence: str
+    is_proven: bool = False  # by the figures
+
+
+class LeftOut(Struct, frozen=True):
+    """A table without its rows of totals, the keys that leave them out of loads, and questions about other rows."""
+
+    table: SourceTable
+    findings: Findings = Findings()
+    doubts: tuple[str, ...] = ()
 
 
 def without_totals(
-    table: SourceTable, account: str | None = None, amounts: Sequence[NumberColumn] = (), time: str | None = None
-) -> tuple[SourceTable, Findings]:
-    """Return a table without the rows of totals inside it, and the keys that leave them out of loads."""
+    table: SourceTable,
+    account: str | None = None,
+    amounts: Sequence[NumberColumn] = (),
+    time: str | None = None,
+    said: str | None = None,
+) -> LeftOut:
+    """Return a table without the rows of totals inside it.
+
+    A text leaves rows out if the figures prove each row that holds it to be a sum. Others are asked about, or treated
+    as somebody `said`: keep, or leave_out.
+    """
     rows = list(total_rows(table.sample, account, amounts, time))
+    proven = {row.at for row in rows if row.is_proven}
+    doubtful = [row for row in rows if not holders(table.sample.frame, row) <= proven]
+    doubts = () if said or not doubtful else (question(table, doubtful, amounts),)
+    if said != "leave_out":
+        rows = [row for row in rows if row not in doubtful]
     if not rows:
-        return table, Findings()
+        return LeftOut(table, doubts=doubts)
     equals: dict[str, list[str]] = {}
     for row in rows:
         if row.text is not None and row.text not in equals.setdefault(row.column, []):
@@ -59,7 +82,30 @@ def without_totals(
         found.append(Finding("skip.blank", [account], shown))
     kept = ~left_out(table.sample.frame, equals, account if len(found) > bool(equals) else None)
     sample = SampleTable(name=table.name, frame=table.sample.frame.filter(kept), rows=table.sample.rows.filter(kept))
-    return replace(table, sample=sample), Findings(tuple(found))
+    return LeftOut(replace(table, sample=sample), Findings(tuple(found)), doubts)
+
+
+def holders(frame: pl.DataFrame, row: TotalRow) -> set[int]:
+    """Return the places of the rows that a key for one row leaves out."""
+    texts = frame[row.column].str.strip_chars().fill_null("")
+    return set((texts == (row.text or "")).arg_true().to_list())
+
+
+def question(table: SourceTable, rows: Sequence[TotalRow], amounts: Sequence[NumberColumn]) -> str:
+    """Return what to ask about rows that words call totals, with what they hold."""
+    at = sorted(set().union(*(holders(table.sample.frame, row) for row in rows)))
+    texts = ", ".join(
+        dict.fromkeys(f"{row.column} is '{row.text}'" if row.text else f"{row.column} is empty" for row in rows)
+    )
+    held = exact_figures(table.sample.frame[at], amounts) if amounts else pl.DataFrame()
+    units = (int(held[name].fill_null(0).sum()) for name in held.columns)
+    sums = ", ".join(f"{Decimal(amount).scaleb(-PLACES).normalize():,f}" for amount in units)
+    count = f"{len(at):,} row{'s' if len(at) > 1 else ''}"
+    return (
+        f"{table.name}: leave out {count} where {texts}? They hold {sums or 'no amount'}; nothing shows that they are "
+        f"sums ({rows[0].evidence}). With --answers FILE, say files: {{{table.name}: {{totals: keep}}}} to load them, "
+        "or {totals: leave_out}"
+    )
 
 
 def left_out(frame: pl.DataFrame, equals: Mapping[str, Sequence[str]], blank: str | None) -> pl.Series:
@@ -73,20 +119,19 @@ def total_rows(
     sample: SampleTable, account: str | None, amounts: Sequence[NumberColumn], time: str | None
 ) -> Iterator[TotalRow]:
     """Yield the rows of totals of a table."""
-    known: set[int] = set()
+    named: dict[int, TotalRow] = {}
     for column in sample.frame.columns:
         for at in rows_like(sample.frame[column], TOTAL_WORDS):
-            if at not in known:
-                known.add(at)
-                text = sample.frame[column][at].strip()
-                yield TotalRow(at, column, text, f"{at_row(sample.rows[at])} has '{text}' in {column}")
+            text = sample.frame[column][at].strip()
+            named.setdefault(at, TotalRow(at, column, text, f"{at_row(sample.rows[at])} has '{text}' in {column}"))
     if account is None or not amounts:
+        yield from named.values()
         return
     figures = exact_figures(sample.frame, amounts)
     words = [name for name in sample.frame.columns if name != account and name not in figures.columns]
-    named = list(rows_by_words(sample, account, words, figures, known))
-    yield from named
-    yield from group_rows(sample, account, figures, time, known | {row.at for row in named})
+    rows = list(rows_by_words(sample, account, words, figures, named))
+    yield from rows
+    yield from group_rows(sample, account, figures, time, {row.at for row in rows})
 
 
 def rows_like(column: pl.Series, *words: re.Pattern[str]) -> list[int]:
@@ -97,9 +142,12 @@ def rows_like(column: pl.Series, *words: re.Pattern[str]) -> list[int]:
 
 
 def rows_by_words(
-    sample: SampleTable, account: str, words: Sequence[str], figures: pl.DataFrame, known: set[int]
+    sample: SampleTable, account: str, words: Sequence[str], figures: pl.DataFrame, known: Mapping[int, TotalRow]
 ) -> Iterator[TotalRow]:
-    """Yield rows that a total names in their account or beside an empty one, and sums with an empty account."""
+    """Yield `known` rows, those that a total names in their account or beside an empty one, and sums.
+
+    A sum whose account has other rows is told by a text beside it that names a total.
+    """
     ids = sample.frame[account].str.strip_chars().fill_null("")
     filled = ids.filter(ids != "")
     are_codes = 2 * filled.str.contains(r"\d").sum() > len(filled)
@@ -108,17 +156,23 @@ def rows_by_words(
     maybe.update(at for name in words for at in rows_like(sample.frame[name], TOTAL_OF))
     proofs = Sums(figures)
     nameless: list[TotalRow] = []
-    blanks = len(set(blank) - known)
+    blanks = len(set(blank) - known.keys())
     for at in sorted(maybe):
         if at in known:
+            proof = proofs.proof(at)
             proofs.close(at)
+            row = known[at]
+            yield replace(row, evidence=f"{row.evidence} and is {proof}", is_proven=True) if proof else row
             continue
         one = ids[at]
         beside = [(name, text.strip()) for name in words if (text := sample.frame[name][at]) and text.strip()]
         where = [(account, one)] if one else beside
-        total = next((pair for pair in where if TOTAL_OF.fullmatch(pair[1])), None)
+        several = bool(one) and (ids == one).sum() > 1  # the account has other rows
+        total = next((pair for pair in (*where, *(beside if several else ())) if TOTAL_OF.fullmatch(pair[1])), None)
         result = next((pair for pair in where if RESULT_WORDS.fullmatch(pair[1])), None)
         proof = proofs.proof(at)
+        if total is not None and total not in where and proof is None:
+            total = None  # a text beside an account names a total only of a sum
         said = total or (result if not one or are_codes else None)
         if said is None and proof is None:
             continue
@@ -126,7 +180,7 @@ def rows_by_words(
         place = at_row(sample.rows[at])
         column, text = said or result or (account, one)
         evidence = f"{place} has '{text}' in {column}" if text else f"{place} is without {account}"
-        row = TotalRow(at, column, text or None, f"{evidence} and is {proof}" if proof else evidence)
+        row = TotalRow(at, column, text or None, f"{evidence} and is {proof}" if proof else evidence, bool(proof))
         if text:
             yield row
         else:
@@ -143,6 +197,7 @@ class Sums:
         added = self._rows.fill_null(0).select(pl.all().cum_sum())
         self._added = [added[name] for name in added.columns]
         self._totals = [0] * added.width  # of the rows of totals above
+        self._open: list[list[int]] = []  # sums that no later one has added up
         self._start = 0  # of the block below the last of them
         self._closed = 0  # rows of totals above
 
@@ -159,11 +214,22 @@ class Sums:
         rest = [one - total for one, total in zip(above, self._totals, strict=True)]
         if at - self._closed >= FEWEST and list(row) == rest:
             return f"the sum of the {at - self._closed} rows above"
-        return None
+        count = self._closing(row)
+        return f"the sum of the {count} sums above" if count else None
+
+    def _closing(self, row: Sequence[int | None]) -> int:
+        """Return how many of the last sums a row adds up; 0 if none."""
+        added = [0] * len(row)
+        for count, one in enumerate(reversed(self._open), 1):
+            added = [total + value for total, value in zip(added, one, strict=True)]
+            if count >= FEWEST and list(row) == added:
+                return count
+        return 0
 
     def close(self, at: int) -> None:
         """Count a row as one of totals: the next block begins behind it."""
         row = self._rows.row(at)
+        self._open = [*self._open[: len(self._open) - self._closing(row)], [value or 0 for value in row]]
         self._totals = [total + (value or 0) for total, value in zip(self._totals, row, strict=True)]
         self._start, self._closed = at + 1, self._closed + 1
 
@@ -196,4 +262,4 @@ def group_rows(
         if complete and many and some and sums[0].equals(sums[1]):
             proven.append(group)
             says = f"has '{group}' in {account} and is the sum of the accounts that begin with it"
-            yield from (TotalRow(at, account, group, f"{at_row(sample.rows[at])} {says}") for at in own["at"])
+            yield from (TotalRow(at, account, group, f"{at_row(sample.rows[at])} {says}", True) for at in own["at"])

@@ -48,9 +48,14 @@ def stem(name: str) -> str:
     return " ".join(kept) or " ".join(words)
 
 
+def scenario_kinds(text: str) -> list[str]:
+    """Return the kinds of scenarios that a text names."""
+    return [kind for kind, pattern in SCENARIO_KINDS.items() if pattern.search(text.replace("_", " "))]
+
+
 def scenario_kind(text: str) -> str | None:
-    """Return the kind of scenario that a text names; None if it names none."""
-    return next((kind for kind, pattern in SCENARIO_KINDS.items() if pattern.search(text.replace("_", " "))), None)
+    """Return the first kind of scenario that a text names; None if it names none."""
+    return next(iter(scenario_kinds(text)), None)
 
 
 def currencies_in(text: str) -> set[str]:

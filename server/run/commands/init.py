@@ -54,9 +54,9 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     except (SampleFault, BadAnswer, NoBooks) as fault:
         err.print(f"{fault}\n{ASK_AGAIN}", markup=False)
         return ASKED if isinstance(fault, SampleQuestion) else FAULTY
-    if answers.open:
-        err.print("\n".join([*answers.open, ASK_AGAIN]), markup=False)
-        return FAULTY
+    if answers.open or answers.questions:
+        err.print("\n".join([*answers.questions, *answers.open, ASK_AGAIN]), markup=False)
+        return FAULTY if answers.open else ASKED
     write_instance(files, folder)
     tell(books, tables, folder)
     if asked.no_load:

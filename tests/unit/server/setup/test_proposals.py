@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from server.ingest.findings import Findings, SampleTable
-from server.ingest.notation import PLAIN_FIRST, NumberColumn
+from server.ingest.notation import PLAIN_FIRST, NumberColumn, detect_factor
 from server.ingest.sampling import SourceTable, sample_file
 from server.setup.dimensions import dimension_key
-from server.setup.facts import places_of
+from server.setup.facts import asked_factor, named_kinds, places_of
 from server.setup.roles import TableProfile, profile_table
 from server.setup.totals import without_totals
 from server.setup.trees import flat_tree, level_columns, level_tree, match_members, prefix_tree
@@ -81,11 +81,46 @@ def test_a_dimension_takes_no_name_that_reports_use(column: str) -> None:
     assert dimension_key(column) == f"{slug(column)}_code"
 
 
-def test_rows_of_totals_are_left_out_and_named() -> None:
-    kept, findings = without_totals(table("ledger.csv", "account amount\nA 1\nTotal 1\nTotalEnergies 5"))
-    assert kept.sample.frame["account"].to_list() == ["A", "TotalEnergies"]
-    assert findings.keys == {"skip": {"equals": {"account": ["Total"]}}}
-    assert findings.decided[0].evidence == "row 3 has 'Total' in account"
+def test_rows_of_totals_are_left_out_and_named_where_somebody_says_so() -> None:
+    left = without_totals(table("ledger.csv", "account amount\nA 1\nTotal 1\nTotalEnergies 5"), said="leave_out")
+    assert left.table.sample.frame["account"].to_list() == ["A", "TotalEnergies"]
+    assert left.findings.keys == {"skip": {"equals": {"account": ["Total"]}}}
+    assert left.findings.decided[0].evidence == "row 3 has 'Total' in account"
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("Budget_vs_Actual_2025.xlsx [Budget]", ["budget"]),
+        ("Budget_vs_Actual_2025.xlsx [Actual]", ["actual"]),
+        ("Budget_vs_Actual_2025.xlsx [Data]", ["actual", "budget"]),
+        ("Plan 2025.xlsx [Data]", ["budget"]),
+        ("Budget_vs_Actual_2025.csv", ["actual", "budget"]),
+        ("ledger.csv", []),
+    ],
+)
+def test_the_scenario_is_that_which_a_sheet_or_file_names_alone(name: str, kinds: list[str]) -> None:
+    assert named_kinds(profile(name, "date account amount\n2026-01-05 A 1.5\n2026-01-06 B 2")) == kinds
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "asked"),
+    [
+        ("in thousands", "Amount", True),
+        ("Angaben in TEUR", "Betrag", True),
+        ("", "Betrag in TEUR", False),
+        ("", "USD m", False),
+        ("", "Amount in thousands", True),
+        ("Trial balance from 01.01.2025", "Amount", None),
+        ("Item 5, Short-term, the firm", "Amount", None),
+        ("EUR m", "Amount", True),
+    ],
+)
+def test_a_factor_is_asked_unless_the_heading_of_amounts_says_it_with_a_currency(
+    title: str, heading: str, asked: bool | None
+) -> None:
+    found = asked_factor(detect_factor([(1, title)], {heading: 2}), {heading: 2})
+    assert (bool(found.ambiguities) if found != Findings() else None) == asked
 
 
 def test_a_table_of_members_is_found_by_its_ids_and_its_name() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from server.ingest.sampling import sample_file
-from server.setup.answers import Answers
+from server.setup.answers import Answers, FileAnswers
 from server.setup.proposal import profile_of
 from server.setup.roles import TableProfile
 
@@ -43,9 +43,17 @@ def test_a_row_that_is_the_sum_of_those_above_is_left_out(tmp_path: Path, label:
     assert found.table.sample.frame["Konto"].to_list() == ["0400", "8400"]
 
 
-def test_words_alone_leave_a_row_out_and_say_so(tmp_path: Path) -> None:
+def test_rows_that_words_alone_call_totals_are_asked_about_with_their_money(tmp_path: Path) -> None:
     found = profiled(tmp_path, f"{HEADING}{ROWS}Summe Aktiva;;1,00;1,00;1,00\n")
-    assert found.totals.decided[0].evidence == "row 4 has 'Summe Aktiva' in Konto"
+    assert found.totals.decided == ()
+    (doubt,) = found.doubts
+    assert doubt.startswith(
+        "gl.csv: leave out 1 row where Konto is 'Summe Aktiva'? They hold 1, 1, 1; nothing shows that they are sums "
+    )
+    kept = profile_of(found.table, Answers(files={"gl.csv": FileAnswers(totals="keep")}))
+    assert (kept.totals.decided, kept.doubts) == ((), ())
+    left = profile_of(found.table, Answers(files={"gl.csv": FileAnswers(totals="leave_out")}))
+    assert (left.totals.keys, left.doubts) == ({"skip": {"equals": {"Konto": ["Summe Aktiva"]}}}, ())
 
 
 @pytest.mark.parametrize(
