@@ -29,6 +29,7 @@ SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck), "report_mu
 settings.register_profile("short", max_examples=25, derandomize=True, **SLOW)
 settings.register_profile("thorough", max_examples=100, derandomize=True, **SLOW)  # of the mutations
 settings.register_profile("deep", max_examples=100, **SLOW)  # of each round of `make test-deep`
+settings.register_profile("order", max_examples=400, **SLOW)  # of each round of `make test-deep PARTS=order`
 settings.register_profile("few", max_examples=8, **SLOW)  # of each round in Spark
 settings.register_profile("fuzz", max_examples=2500, **SLOW)  # of eight cases each
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))

@@ -4,6 +4,7 @@
     differential  drawn instances, whose figures an oracle that reads their files says too; it prints every difference
     scope       every tool on two thousand random books held to the law of scope, from a fresh seed that is printed
     memos       the laws of figures, of scope and of shared books; each value that is kept is made anew and compared
+    order       thousands of sequences of calls held to the law of order, from fresh seeds that are printed
     large-load  a load of ten million rows
     rows        the rows behind every cell of the cases of inspection
     kills       a loader killed at ten random moments
@@ -52,6 +53,7 @@ MEMOS = "memos"
 PARTS: Mapping[str, Sequence[str]] = {
     "laws": ("tests/laws",),
     MEMOS: ("tests/laws/test_interleaved.py", "tests/laws/test_scope.py", "tests/laws/test_figures.py"),
+    "order": ("tests/laws/test_order.py", "tests/laws/test_order_compared.py"),
     "large-load": ("tests/integration/faults/test_large_load.py",),
     "rows": ("tests/spec/test_cases_inspection.py",),
     "kills": ("tests/integration/faults/test_killed_loader.py",),
@@ -88,6 +90,7 @@ ASKED = {  # environment of a part
 }
 PROFILES = {  # of Hypothesis, in tests/conftest.py; else `deep`
     "fuzz": "fuzz",
+    "order": "order",
     WAREHOUSES: "short",
     DRIVERS: "short",
     SPARK: "few",
