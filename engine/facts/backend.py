@@ -108,7 +108,7 @@ class ArrowBackend:
     def columns(self, domain: str) -> Mapping[str, set[str]]:
         """Return the columns of each load of a domain. For release 0.3.0, reads them from its files."""
         firsts = {part.load: part for part in reversed(self._partitions(domain))}
-        return {load: set(part.columns or pl.read_ipc_schema(self._root / part.file)) for load, part in firsts.items()}
+        return {load: set(part.columns or mapped(self._root / part.file).columns) for load, part in firsts.items()}
 
     def identities(self, domain: str, scenario: str, tables: Collection[str]) -> list[str]:
         """Return the identities of the facts of a scenario of a domain and of the given tables, unordered."""

@@ -21,10 +21,23 @@ MOST_FILES = 1 << 20  # mapped at once
 
 
 def mapped(path: Path) -> pl.DataFrame:
-    """Map the rows of a file into memory without copying."""
-    with pa.memory_map(str(path)) as file:
-        read = pa.ipc.open_file(file.read_buffer())  # a quarter of the time: a file is read on another thread
-        return pl.DataFrame(read.get_batch(0) if read.num_record_batches == 1 else read.read_all())
+    """Map the rows of a file into memory without copying. Raises Unavailable if the file cannot be read."""
+    try:
+        with pa.memory_map(str(path)) as file:
+            read = pa.ipc.open_file(file.read_buffer())  # a quarter of the time: a file is read on another thread
+            return pl.DataFrame(read.get_batch(0) if read.num_record_batches == 1 else read.read_all())
+    except (OSError, pa.ArrowException) as fault:
+        raise unreadable(path, fault) from fault
+
+
+def unreadable(path: Path, fault: Exception) -> Unavailable:
+    """Return the error of a file of the store that cannot be read, which names it as the store does."""
+    why = os.strerror(fault.errno) if isinstance(fault, OSError) and fault.errno else "it is damaged"  # without a path
+    return Unavailable(
+        f"Rows of the books cannot be read: {path.parent.name}/{path.name} ({why}). Let the server's user read the "
+        "store in SVC_STATE_DIR; if the file is gone or damaged, restore a backup, or move the store away and run "
+        "tieout load."
+    )
 
 
 class MappedFiles:

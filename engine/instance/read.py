@@ -118,6 +118,9 @@ def read_instance(folder: Path) -> Instance:
     """
     if not folder.is_dir():
         raise InstanceFaults([Fault(str(folder), 0, "there is no such folder", "name the folder of an instance")])
+    if not any(path.is_file() for pattern in FILES for path in folder.glob(pattern)):
+        valid = "name the folder of an instance, make one with tieout init, or serve made-up books with --demo"
+        raise InstanceFaults([Fault(str(folder), 0, "is no instance, for it has no instance.yaml", valid)])
     reading = InstanceDocuments(folder, [], read_profiles(folder))
     instance_doc, instance = reading.one("instance.yaml", InstanceFile)
     dimensions_doc, dimensions_file = reading.one("dimensions.yaml", DimensionsFile)

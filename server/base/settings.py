@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import TypeVar, get_type_hints
@@ -223,6 +224,22 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     settings = Settings(**read)  # type: ignore[arg-type]  # each value was made of its field's type above
     validate(settings)
     return settings
+
+
+# Variables of compose.yaml, of scripts/ and of the identity provider's clients, which no setting reads.
+OTHERS = frozenset(
+    "SVC_" + name
+    for name in ("IMAGE", "INSTANCE_DIR", "MCP_TAG", "TOKEN", "OIDC_TOKEN_URL", "CLIENT_ID", "CLIENT_SECRET")
+)
+
+
+def unknown_settings(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
+    """Yield a sentence for every variable that looks like a setting and is none."""
+    names = [str(field.metadata["variable"]) for field in fields(Settings)]
+    for name in sorted(environment):
+        if name.startswith("SVC_") and name not in OTHERS and name not in names:
+            similar = get_close_matches(name, names, 1)
+            yield f"{name} is no setting and is ignored" + (f"; is {similar[0]} meant?" if similar else "")
 
 
 def validate(settings: Settings) -> None:

@@ -11,7 +11,7 @@ from engine.instance.documents import InstanceFaults
 from engine.model.errors import Unavailable
 from server.base.folders import private_umask, restrict
 from server.base.interfaces import StoreDown
-from server.base.settings import BadSetting, read_settings
+from server.base.settings import BadSetting, read_settings, unknown_settings
 from server.run.commands.console import FAULTY, INTERRUPTED, TERMINATED, end_imports, err
 
 COMMANDS = {  # each a module of server.run.commands, imported where it is asked for: a load needs no web server
@@ -39,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that whatever is open is closed
     try:
         settings = read_settings()
+        for remark in unknown_settings():
+            err.print(remark, markup=False)
         if asked.instance is not None:
             settings = replace(settings, instance=asked.instance)
         with private_umask():

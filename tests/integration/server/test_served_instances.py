@@ -1,5 +1,7 @@
 """Instances as they are served: every file that people wrote reaches the workers, and a changed one is read again."""
 
+import os
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -9,7 +11,8 @@ from engine.instance.read import instance_files
 from server.ingest.folder import InstanceWatcher
 from tests.support.books import load_instance
 from tests.support.calendars import four_four_five, table
-from tests.support.serving import connected, serving
+from tests.support.forking import tieout
+from tests.support.serving import connected, free_ports, serving
 from tests.support.small import write_ledger
 
 COLUMN = [{"scenario": "actual", "alias": "A"}]
@@ -49,6 +52,45 @@ def test_no_file_outside_its_folder_is_one_of_an_instance(retail: Path, name: st
     (retail.parent / "outside.csv").write_text("what nobody may copy\n")
     (retail / "instance.yaml").write_text(f"name: Small\ncurrency: USD\ncalendar: {name}\ntrading_calendar: []\n")
     assert not [file for file in instance_files(retail) if file.endswith((".csv", "passwd"))]
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(b"no rows")], ids=["gone", "damaged"])
+def test_a_store_that_is_damaged_is_unavailable_with_the_name_of_the_file(
+    retail: Path, tmp_path: Path, harm: Callable[[Path], object]
+) -> None:
+    load_instance(retail, tmp_path / "state")
+    files = sorted((tmp_path / "state" / "store").rglob("*.arrow"))
+    assert files
+    for file in files:
+        file.chmod(0o600)
+        harm(file)
+    with serving(retail, tmp_path / "state", healthy=False) as server, connected(server.url, "auto") as books:
+        told = books.call("run_metric_data", metrics=["revenue"], scenarios=COLUMN, period_start="2026-01")
+        log = server.log.read_text()
+    assert told.is_error
+    assert told.result["error_type"] == "unavailable"
+    assert any(f"{file.parent.name}/{file.name}" in told.result["error"] for file in files)
+    assert str(tmp_path) not in told.result["error"]
+    assert "Traceback" not in log
+
+
+def test_a_folder_that_is_no_instance_is_told_so_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "compose.yaml").write_text("services: {}\n")
+    ended = tieout("serve", "--instance", tmp_path, **{**os.environ, **free_ports()})
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.splitlines()[-1] == (
+        f"{tmp_path}: is no instance, for it has no instance.yaml — name the folder of an instance, make one with "
+        "tieout init, or serve made-up books with --demo"
+    )
+
+
+def test_a_misspelt_setting_is_said(retail: Path) -> None:
+    ended = tieout("check", retail, **os.environ, SVC_WORKRES="4", SVC_IMAGE="tieout", SVC_NOTHING_LIKE_IT="1")
+    assert ended.returncode == 0
+    assert ended.stderr.splitlines() == [
+        "SVC_NOTHING_LIKE_IT is no setting and is ignored",
+        "SVC_WORKRES is no setting and is ignored; is SVC_WORKERS meant?",
+    ]
 
 
 @pytest.mark.parametrize("file", ["trading.csv", "orientation.md"])

@@ -23,6 +23,7 @@ from engine.facts.manifest import UNDATED, Partition, current_version, pin_curre
 from engine.facts.writer import stage
 from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
+from engine.model.errors import Unavailable
 from engine.model.fact_store import ROWS, SPAN, Aggregate, AggregateFunction, Slice
 from engine.model.feeds import LoadMode
 from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
@@ -154,7 +155,7 @@ def test_a_rollup_is_read_and_not_the_rows_where_it_holds_all_that_is_asked(
     shutil.rmtree(tmp_path / "facts")
     found = store_of(tmp_path).sums(question, cell).collect()
     assert found.sort(found.columns).equals(expected.sort(found.columns))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(Unavailable, match="No such file"):
         store_of(tmp_path, GL).sums(question, cell)
 
 
@@ -204,7 +205,7 @@ def test_the_members_that_occur_are_read_from_a_rollup(tmp_path: Path) -> None:
         if part.rollups:
             (tmp_path / part.file).unlink()
     assert store_of(tmp_path).codes("gl", "actual", "account", cell) == expected
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(Unavailable, match="No such file"):
         store_of(tmp_path).codes("gl", "actual", "centre", cell)
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from threading import enumerate as enumerate_threads
 from time import sleep
@@ -280,3 +281,26 @@ def test_a_keeper_that_is_closed_while_another_thread_starts_it_ends(
     keeper.start()
     found = {*enumerate_threads()} - known
     assert not [thread for thread in found if thread.name == "keeper of PostgreSQL"]
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        ("initdb: error: could not look up user ID 4242: user does not exist", "could not look up user ID 4242"),
+        ("selecting default time zone ...\nit ends here", "it ends here"),
+        ("", "exit status 1"),
+    ],
+)
+def test_an_initdb_that_fails_is_told_at_once_by_its_last_line(state: Path, says: str, told: str) -> None:
+    with TemporaryDirectory(dir="/tmp") as folder:
+        programs = Path(folder)
+        programs.chmod(0o755)  # whoever root runs them as enters
+        for name, does in (
+            ("postgres", "echo 'postgres (PostgreSQL) 18.6'"),
+            ("initdb", f"printf '{says}' >&2; exit 1"),
+        ):
+            (programs / name).write_text(f"#!/bin/sh\n{does}\n")
+            (programs / name).chmod(0o755)
+        with platform(Settings(state=state, postgres_binaries=programs)) as opened, pytest.raises(StoreDown) as failed:
+            opened.wait(86_400)  # a day would pass if it were not told at once
+    assert f"the embedded PostgreSQL cannot be started: initdb: {told}" in str(failed.value)
