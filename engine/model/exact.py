@@ -142,6 +142,15 @@ def quotient_number(numerator: int, denominator: int) -> int | float | None:
     """
     if not numerator:
         return 0
+    known = everyday_quotient(numerator, denominator)
+    if known is None:
+        return None
+    number = known[0] / known[1]
+    return int(number) if number.is_integer() and abs(number) < SURE else number
+
+
+def everyday_quotient(numerator: int, denominator: int) -> tuple[int, int] | None:
+    """Return a quotient of everyday size with 15 significant digits, over a power of ten; None if it is of another."""
     try:
         places = PRECISION - 1 - floor(log10(abs(numerator / denominator)))
     except (OverflowError, ValueError):  # it is too large or too small for a double
@@ -152,9 +161,15 @@ def quotient_number(numerator: int, denominator: int) -> int | float | None:
     digits = whole + (2 * rest > denominator or (2 * rest == denominator and whole & 1))
     if not SURE <= 10 * digits <= 10 * SURE:  # the logarithm was off by one
         return None
-    number = digits / 10**places
-    signed = -number if numerator < 0 else number
-    return int(signed) if number.is_integer() and number < SURE else signed
+    return -digits if numerator < 0 else digits, 10**places
+
+
+def told_fraction(numerator: int, denominator: int, *, quotient: bool) -> tuple[int, int]:
+    """Return a figure as it is told: a quotient, and a decimal that never ends, with 15 significant digits."""
+    if denominator in POWERS_OF_TEN and not quotient:
+        return numerator, denominator
+    known = everyday_quotient(numerator, denominator) if numerator and quotient else None
+    return known or Exact(numerator, denominator).decimal(quotient=quotient).as_integer_ratio()
 
 
 def decimal_places(denominator: int) -> int | None:

@@ -295,16 +295,33 @@ def linear_terms(formula: Formula, factor: Exact = ONE) -> list[tuple[str, Exact
 
 def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
     """Return a formula with other names for some of its operands."""
+    return replaced(formula, {name: Operand(other) for name, other in names.items()})
+
+
+def replaced(formula: Formula, operands: Mapping[str, Formula]) -> Formula:
+    """Return a formula with formulas in place of some of its operands."""
     match formula:
         case Operand(name=name):
-            return Operand(names.get(name, name))
+            return operands.get(name, formula)
         case Sum(terms=terms):
-            return Sum(tuple((subtracted, renamed(term, names)) for subtracted, term in terms))
+            return Sum(tuple((subtracted, replaced(term, operands)) for subtracted, term in terms))
         case Product(left=left, right=right):
-            return Product(renamed(left, names), renamed(right, names))
+            return Product(replaced(left, operands), replaced(right, operands))
         case Quotient(over=over, under=under):
-            return Quotient(renamed(over, names), renamed(under, names))
+            return Quotient(replaced(over, operands), replaced(under, operands))
     return formula
+
+
+def is_linear(formula: Formula) -> bool:
+    """Tell whether a formula adds up its names and constants, each perhaps times a constant."""
+    match formula:
+        case Sum(terms=terms):
+            return all(is_linear(term) for _, term in terms)
+        case Product(left=left, right=right):
+            return not (left.names and right.names) and is_linear(left) and is_linear(right)
+        case Quotient(over=over, under=under):
+            return not under.names and is_linear(over)
+    return True
 
 
 # The grammar: names (`revenue`, `gl.revenue`), decimal numbers, `+ - * /` and parentheses.

@@ -23,7 +23,7 @@ from engine.model.catalogue import (
 from engine.model.errors import Unavailable
 from engine.model.evaluation import ColumnFormula
 from engine.model.exact import ONE, Exact
-from engine.model.formulas import FigureKind, FigureType, Formula, linear_terms
+from engine.model.formulas import FigureKind, FigureType, Formula, is_linear, linear_terms, renamed, replaced
 from engine.model.members.trees import RaggedNodes
 from engine.model.scope import OWN
 from engine.queries.values import AdHocFormula
@@ -66,8 +66,34 @@ class FormulaExpression(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def in_columns(self) -> ColumnFormula:
-        """The formula with the types of the parts."""
-        return ColumnFormula(self.formula, self.types)
+        """The formula as it is computed, with the types of its operands."""
+        types = {name: operand.type for name, operand in self.operands.items()}
+        return ColumnFormula(replaced(self.formula, self._written_out), types)
+
+    @cached_property
+    def operands(self) -> Mapping[str, "Expression"]:
+        """What it is computed of: its parts, and of those that add a constant their operands.
+
+        A formula that is used by name is computed as written out. Only the constant of a missing sum tells them apart.
+        """
+        operands: dict[str, Expression] = {}
+        for name, part in self.parts.items():
+            if name in self._written_out and isinstance(part, FormulaExpression):
+                operands |= {f"{name}({inner})": operand for inner, operand in part.operands.items()}
+            else:
+                operands[name] = part
+        return operands
+
+    @cached_property
+    def _written_out(self) -> Mapping[str, Formula]:
+        """The formulas of the parts that add a constant, by name; their operands have the part's name before theirs."""
+        formulas = {}
+        for name, part in self.parts.items():
+            if isinstance(part, FormulaExpression) and not part.type.additive:
+                formula = part.in_columns.formula
+                if is_linear(formula):
+                    formulas[name] = renamed(formula, {inner: f"{name}({inner})" for inner in formula.names})
+        return formulas
 
     @cached_property
     def types(self) -> Mapping[str, FigureType]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.model.catalogue import Favourable
 from engine.model.evaluation import UNAVAILABLE as NO_DENOMINATOR
-from engine.model.exact import Exact, json_number
+from engine.model.exact import Exact, json_number, told_fraction
 from engine.model.stopping import watched
 from engine.present.answers.budget import NOT_KEPT, DataRef, Json
 from engine.present.answers.full_reports import (
@@ -123,7 +123,9 @@ def contributed_cells(inspection: Inspection, answered: Json) -> Json:
     total = inspection.contribution_total
     if not isinstance(total, Exact):
         return {}
-    made = {"contribution_total": total, "figure": total / inspection.divisor}
+    figure = total / inspection.divisor
+    told = Exact(*told_fraction(figure.numerator, figure.denominator, quotient=inspection.quotient))
+    made = {"contribution_total": total, "figure": told}
     places = inspection.columns[-1].places or 0
     return {name: [amount_text(amount, places), answered[name]] for name, amount in made.items()}
 

@@ -111,7 +111,7 @@ class DriverEffects(Struct, frozen=True):
     without_volume: Exact
     without: Pair  # amounts without volume
     volumes: Pair  # volumes in total
-    is_complete: bool  # whether no member has amounts without volume on both sides
+    moved: Sequence[Pair]  # of each member, the amounts with volume
 
 
 def driver_effects(volumes: Sequence[Pair], amounts: Sequence[Pair]) -> DriverEffects | None:
@@ -130,7 +130,7 @@ def driver_effects(volumes: Sequence[Pair], amounts: Sequence[Pair]) -> DriverEf
         without_volume=difference(without),
         without=without,
         volumes=total,
-        is_complete=not any(any(r) and not any(u) for u, r in watched(list(zip(volumes, amounts, strict=True)))),
+        moved=moved,
     )
 
 

@@ -253,7 +253,10 @@ def with_drill_of_others(rows: Sequence[ExplainedRow], pairs: SidePairs, sides: 
 def by_drivers(
     by: str, figure: ExplainedFigure, volume: Row, pairs: SidePairs, sides: tuple[Exact, Exact]
 ) -> ExplainedList:
-    """Return the list of a dimension by volume, mix and price, without rows if side b has no volume."""
+    """Return the list of a dimension by volume, mix and price, without rows if side b has no volume.
+
+    A member's row has what has volume, on each side. Rows stand behind it only if that is all of the member.
+    """
     if volume.expression is None:
         raise ValueError(f"{volume.key} is a header")
     volumes, amounts = pairs.weighed(volume.expression), pairs.weighed(figure.expression)
@@ -261,15 +264,17 @@ def by_drivers(
     if effects is None:
         return list_made(by, None, sides, ())
     moving = [at for at, pair in enumerate(volumes) if any(pair)]
-    make = pairs.row_maker(list(map(counted, watched(pairs.own(figure.expression)))))
+    own = map(counted, watched(pairs.own(figure.expression)))
+    with_volume = [(a if u_a else ZERO, b if u_b else ZERO) for (a, b), (u_a, u_b) in zip(own, volumes, strict=True)]
+    make, is_complete = pairs.row_maker(with_volume), [effects.moved[at] == pair for at, pair in enumerate(amounts)]
     members = Candidates(
         [pairs.ids[at] for at in watched(moving)],
         [effects.members[at] for at in watched(moving)],
-        lambda at: make(moving[at]),
-        lambda others: added([amounts[moving[at]] for at in watched(others)]),
+        lambda at: make(moving[at]) if is_complete[moving[at]] else replace(make(moving[at]), drill=None),
+        lambda others: added([effects.moved[moving[at]] for at in watched(others)]),
     )
     rows = members.rows(figure.asked, max(abs(sides[0]), abs(sides[1])))
-    if effects.is_complete:
+    if all(is_complete):
         rows = with_drill_of_others(rows, pairs, sides)
     first = ExplainedRow(
         key=VOLUME,

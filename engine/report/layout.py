@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from engine.model.catalogue import Format
-from engine.model.exact import Exact
+from engine.model.exact import Exact, told_fraction
 from engine.model.formulas import FigureKind, Nothing
 from engine.model.stopping import watched
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
@@ -28,10 +28,11 @@ class TextForm(Struct, frozen=True):
     places: int
     around_positive: tuple[str, str]
     around_negative: tuple[str, str]
+    is_quotient: bool = False
 
     def text(self, numerator: int, denominator: int) -> str:
-        """Return a figure as text, an en dash for zero. Rounding is half away from zero."""
-        denominator *= self.divisor
+        """Return a figure as text, an en dash for zero. Rounding is half away from zero, of the digits that it has."""
+        numerator, denominator = told_fraction(numerator, denominator * self.divisor, quotient=self.is_quotient)
         units = (2 * abs(numerator) * self.units + denominator) // (2 * denominator)
         if not units:
             return ZERO
@@ -53,6 +54,7 @@ def text_form(report: ReportData, line: ReportLine, comparison: Comparison) -> T
         places=places,
         around_positive=(plus, after),
         around_negative=(MINUS, after) if is_percent or comparison is Comparison.VARIANCE else ("(", ")"),
+        is_quotient=report.is_quotient(line, comparison),
     )
 
 

@@ -6,10 +6,7 @@ NOT_READ = "init refuses this kind of file, or writes what a load refuses"
 OTHER_FORMAT = "init does not read this format"
 
 DIFFERENTIAL: dict[str, str] = {
-    "F8_table_shows_more_digits": "the table formats a quotient that is not rounded",
     "F12_ranked_by_another_figure": "a ranking reads a figure without the weights of its inner dimensions",
-    "F13_constant_beside_missing": "a formula with a constant is another figure by its name than written out",
-    "F14_driver_rows_show_an_amount_twice": "a member's row of drivers holds what has no volume",
     "F15_others_beyond_its_members": "(others) holds leaves of none of its members",
     "F16_holds_counts_members_not_there": "(others) counts members that have no row",
 }

@@ -1,7 +1,7 @@
 """Finance cases T58-T66 and T69: rounding once, scale, large sums, noise, and the same load twice."""
 
 import json
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from engine.door import Door, open_books
 from engine.model.exact import Exact
 from engine.present.answers import reports
 from engine.present.answers.budget import tokens
+from engine.present.blocks import table as render_block
 from engine.report.report import Report
 from tests.support.books import load_instance
 from tests.support.reading import answer
@@ -186,6 +187,29 @@ def test_a_quotient_is_rounded_half_even(tmp_path: Path) -> None:
     rows = "2021-01-05 actual P 2000000000000.01 2\n2021-01-05 actual Q 2000000000000.03 2"  # …000.005 and …000.015
     report = amounts(tmp_path, rows).metric("per_head", scenarios=A, period=JAN, dimensions=["product"])
     assert json_figures(report)[:2] == [1000000000000, 1000000000000.02]
+
+
+@pytest.mark.parametrize(
+    ("metric", "amount", "heads", "shown"),
+    [
+        ("per_head", "2000000000000.01", 2, "1,000,000,000,000.00"),  # 1000000000000.005 has 16 digits
+        ("per_head", "98971126312077.94", 7, "14,138,732,330,296.80"),  # …296.8485…
+        ("third", "1000000000000000", 1, "333,333,333,333,333.00"),  # a decimal that never ends
+        ("half", "2000000000000000.01", 1, "1,000,000,000,000,000.01"),  # all digits of 1000000000000000.005
+    ],
+)
+def test_a_table_shows_the_digits_of_the_figure(
+    tmp_path: Path, metric: str, amount: str, heads: int, shown: str
+) -> None:
+    books = amounts(tmp_path, f"2021-01-05 actual P {amount} {heads}")
+    report = books.metric(metric, scenarios=A, period=JAN, dimensions=["product"], decimals=2)
+    told = figures(report, "product")["P"]
+    assert told is not None
+    assert text_cells(report, "P ") == [shown]
+    for row in render_block(report)["rows"]:
+        (cell,) = row["cells"]
+        assert cell[0] == shown
+        assert Decimal(str(cell[1])).quantize(Decimal("0.01"), ROUND_HALF_UP) == Decimal(shown.replace(",", ""))
 
 
 def test_a_difference_of_quotients_is_divided_once(tmp_path: Path) -> None:

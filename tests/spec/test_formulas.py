@@ -1,5 +1,6 @@
 """Formulas of a request: exact figures of visible metrics, with the grammar, nulls and units of the catalogue."""
 
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -136,3 +137,54 @@ def test_a_formula_keeps_to_the_metrics_of_one_domain_that_are_visible(books: Do
     assert told.value.field == "formulas.x"
     for operand in told.value.valid:
         assert books.metric("revenue", formulas={"x": operand}, **ASKED)
+
+
+BY_NAME = {
+    "a + k": 11,
+    "k + a": 11,
+    "a - k": 1,
+    "2 * k + a": 16,
+    "a + k + k": 16,
+    "a - twice": -4,
+    "a + twice / 4": Fraction(17, 2),
+    "k": None,
+    "2 * k": None,
+    "a * k / a": None,
+    "k / a": None,
+    "a + best": None,
+    "b + k": 9,
+}
+
+
+def test_a_formula_that_is_used_by_name_is_computed_as_written_out(tmp_path: Path) -> None:
+    metrics = {
+        "a": "{measure: amount, where: {product: A}}",
+        "b": "{measure: amount, where: {product: B}}",
+        "c": "{measure: amount, where: {product: C}}",
+        "k": "{formula: c + 5}",
+        "twice": "{formula: 2 * k}",
+        "best": "{formula: most + 5}",
+        "most": "{measure: amount, where: {product: C}, over_members: max}",
+    }
+    written = {"k": "(c + 5)", "twice": "(2 * (c + 5))", "best": "(most + 5)"}
+    books = small_books(
+        tmp_path,
+        facts={"gl": "date scenario product amount\n2021-01-05 actual A 6\n2021-01-05 actual B 4"},
+        domains={
+            "gl": "time: {column: date}\ndimensions: {product: product}\nmeasures: {amount: {places: 2}}\n"
+            f"metrics: {{{', '.join(f'{key}: {body}' for key, body in metrics.items())}}}\n"
+        },
+        dimensions="product: {kind: leaf}",
+        statements={
+            "page": "- {metric: a}\n- {metric: k}\n- {formula: {key: line, label: L, is: a + k}}\n"
+            "- {formula: {key: more, label: M, is: c + 1}}\n- {formula: {key: both, label: B, is: line + more}}\n"
+        },
+    )
+    for text, expected in BY_NAME.items():
+        spelled = re.sub(r"[a-z]+", lambda name: written.get(name[0], name[0]), text)
+        report = books.metric("a", formulas={"named": text, "written": spelled}, **ASKED)
+        assert of(report, 1) == of(report, 2) == [expected], text
+    statement = books.statement("page", **ASKED)
+    assert [of(statement, line) for line in range(5)] == [[6], [None], [11], [None], [12]]
+    variances = {"scenarios": {"V": "var(actual,budget)"}, "period": "2021"}
+    assert of(books.metric("a", formulas={"f": "a + k"}, **variances), 1) == [None]  # of no budget nothing is known

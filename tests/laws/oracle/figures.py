@@ -13,7 +13,17 @@ from operator import ge, gt, le, lt
 
 from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, TREES, OracleBase, OracleBooks, OracleFormula
 from tests.laws.oracle.calendar import DATE, FINE
-from tests.laws.oracle.expressions import divides, evaluate, is_additive, names
+from tests.laws.oracle.expressions import (
+    Binary,
+    Expression,
+    Name,
+    Negative,
+    Number,
+    divides,
+    evaluate,
+    is_additive,
+    names,
+)
 from tests.laws.oracle.members import TOP, Weights, joined, placed, top_weights, weights, weights_without
 from tests.laws.oracle.reading import DatedRow, Scope, is_known, is_unknown, read, selects
 from tests.laws.oracle.references import OracleCell, OracleSide, OracleVariance, Reference, window_of
@@ -153,7 +163,7 @@ def lacks(domain: str, cell: OracleCell) -> tuple[str, ...]:
 def computed(
     books: OracleBooks, metric: OracleFormula, side: OracleSide, cell: OracleCell, scope: Scope
 ) -> Fraction | None:
-    """Return the value of a formula."""
+    """Return the value of a formula; those that it uses by name count as written out."""
 
     def operand(key: str) -> Fraction | None:
         found = plain(books, OracleLine(metric_of(books, key)), side, cell, scope)
@@ -162,7 +172,23 @@ def computed(
     window = window_of(books, side, cell)
     if window and any(is_unknown(books, base, side, window, scope) for base in bases_of(books, metric)):
         return None
-    return evaluate(metric.expression, operand, lambda key: line_is_additive(books, metric_of(books, key)))
+    return evaluate(
+        written_out(books, metric.expression), operand, lambda key: line_is_additive(books, metric_of(books, key))
+    )
+
+
+def written_out(books: OracleBooks, expression: Expression) -> Expression:
+    """Return a formula with the formulas that it names in place of their names."""
+    match expression:
+        case Name(key, _):
+            metric = metric_of(books, key)
+            return expression if isinstance(metric, OracleBase) else written_out(books, metric.expression)
+        case Number():
+            return expression
+        case Negative(inner):
+            return Negative(written_out(books, inner))
+        case Binary(sign, left, right):
+            return Binary(sign, written_out(books, left), written_out(books, right))
 
 
 def counted(
