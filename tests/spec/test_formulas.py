@@ -149,7 +149,7 @@ BY_NAME = {
     "a + twice / 4": Fraction(17, 2),
     "k": None,
     "2 * k": None,
-    "a * k / a": None,
+    "a * (k / a)": None,
     "k / a": None,
     "a + best": None,
     "b + k": 9,
