@@ -289,7 +289,7 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
 
     @cached_method
     def _computed(self, expression: FormulaExpression, column_read: ColumnRead) -> Sequence[Figure]:
-        parts = {name: self.of(part, column_read) for name, part in expression.operands.items()}
+        parts = {name: self.of(part, column_read) for name, part in expression.inputs.items()}
         figures = expression.in_columns.evaluate(parts, self.plan.stop)
         if unknown := self._unknown_times(expression, column_read):
             figures = [

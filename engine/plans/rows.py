@@ -67,22 +67,22 @@ class FormulaExpression(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def in_columns(self) -> ColumnFormula:
         """The formula as it is computed, with the types of its operands."""
-        types = {name: operand.type for name, operand in self.operands.items()}
+        types = {name: operand.type for name, operand in self.inputs.items()}
         return ColumnFormula(replaced(self.formula, self._written_out), types)
 
     @cached_property
-    def operands(self) -> Mapping[str, "Expression"]:
+    def inputs(self) -> Mapping[str, "Expression"]:
         """What it is computed of: its parts, and of those that add a constant their operands.
 
         A formula that is used by name is computed as written out. Only the constant of a missing sum tells them apart.
         """
-        operands: dict[str, Expression] = {}
+        inputs: dict[str, Expression] = {}
         for name, part in self.parts.items():
             if name in self._written_out and isinstance(part, FormulaExpression):
-                operands |= {f"{name}({inner})": operand for inner, operand in part.operands.items()}
+                inputs |= {f"{name}({inner})": operand for inner, operand in part.inputs.items()}
             else:
-                operands[name] = part
-        return operands
+                inputs[name] = part
+        return inputs
 
     @cached_property
     def _written_out(self) -> Mapping[str, Formula]:
