@@ -199,16 +199,20 @@ def ranking_figures(
     by_row: Sequence[Sequence[Sequence[Figure]]],
     ranking: Ranking,
 ) -> Mapping[str, Figure]:
-    """Return the figure that orders each member of the first dimension."""
+    """Return the figure that orders each member of the first dimension: that of its sub-total, inner trees weigh."""
     figures = by_row[ranking.line][ranking.column]
     if len(plan.query.breakdown) > 1:
         columns = plan.query.columns[ranking.column : ranking.column + 1]
-        query = replace(plan.query, breakdown=plan.query.breakdown[:1], time=(), columns=columns)
+        weighing = {axis.key for axis in plan.axes[1:] if axis.total is not None}
+        first, *inner = plan.query.breakdown
+        breakdown = (first, *(dimension for dimension in inner if dimension.key in weighing))
+        query = replace(plan.query, breakdown=breakdown, time=(), columns=columns, subtotals=True)
         alone = replace(plan, rows=plan.rows[ranking.line : ranking.line + 1], query=query)
         found = alone.collect()
         ((figures,),) = figures_by_row(alone, found, Variances(found))
         places = found.places
-    return {str(place.members[0]): figure for place, figure in watched(zip(places[:-1], figures, strict=False))}
+    each = watched(list(zip(places[:-1], figures, strict=False)))
+    return {str(place.members[0]): figure for place, figure in each if set(place.members[1:]) <= {None}}
 
 
 def in_order(members: Iterable[str], figures: Mapping[str, Figure], *, asc: bool) -> list[str]:

@@ -6,7 +6,6 @@ NOT_READ = "init refuses this kind of file, or writes what a load refuses"
 OTHER_FORMAT = "init does not read this format"
 
 DIFFERENTIAL: dict[str, str] = {
-    "F12_ranked_by_another_figure": "a ranking reads a figure without the weights of its inner dimensions",
     "F15_others_beyond_its_members": "(others) holds leaves of none of its members",
     "F16_holds_counts_members_not_there": "(others) counts members that have no row",
 }

@@ -256,31 +256,6 @@ def test_v09_units_on_one_side_only(books: Write) -> None:
     assert (fraction(found.a), fraction(found.b)) == (1200 + 70, 800 + 50)
 
 
-@pytest.mark.parametrize("top", [1, 2, 5])
-def test_v09_every_column_of_drivers_adds_up_to_its_total(books: Write, top: int) -> None:
-    shop = books(
-        driven("""
-            actual P 100 1200
-            actual Q 0 9
-            actual R 0 7
-            budget P 80 800
-            budget Q 5 30
-            budget R 1 5
-            budget Z 0 3
-        """)
-    )
-    (found,) = explained(shop, "revenue", "entity", drivers=True, top=top).lists
-    rows = [row for row in found.rows if row.key != "(volume)"]
-    for side, total in (("a", found.a), ("b", found.b)):
-        weights = [(getattr(row, side), row.into_parent) for row in rows]
-        assert sum((fraction(figure) or 0) * (fraction(weight) or 1) for figure, weight in weights) == fraction(total)
-    by_key = {row.key: row for row in rows}
-    if top == 5:
-        assert (fraction(by_key["Q"].a), fraction(by_key["Q"].b)) == (0, 30)
-        assert by_key["Q"].drill is None
-        assert by_key["P"].drill
-
-
 def test_v09_no_units_at_all_on_side_b(books: Write) -> None:
     whole = explained(books(driven("actual P 10 100\nbudget P 0 80")), "revenue", "entity", drivers=True)
     assert (fraction(whole.a), fraction(whole.b)) == (100, 80)

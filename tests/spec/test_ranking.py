@@ -344,3 +344,46 @@ def test_others_over_an_edge_of_weight_0_have_their_extremes_and_counts(tmp_path
     assert shown(report, 2) == [("(unassigned)", 1), ("(others)", 2), ("total", 3)]
     left = books.metric("least", **ASKED, filters={"tree": {"exclude": ["(unassigned)"]}})
     assert shown(left) == [("total", 20)]
+
+
+@pytest.mark.parametrize(
+    "dimensions",
+    [["product", "tree"], ["product", "region", "tree"], ["product", "tree", "period"], ["product", "region"]],
+)
+@pytest.mark.parametrize("asc", [False, True])
+def test_the_figure_that_ranks_a_member_is_its_subtotal_in_the_answer(
+    tmp_path: Path, dimensions: list[str], asc: bool
+) -> None:
+    rows = {"P": (10, 9), "Q": (8, 1), "R": (30, 28), "S": (5, 0)}  # 1, 7, 2 and 5 where returns are subtracted
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": "date scenario product account region amount\n"
+            + "\n".join(
+                f"2021-01-10 actual {product} {account} {region} {amount}"
+                for product, amounts in rows.items()
+                for account, region, amount in zip(("Sales", "Returns"), ("EU", "US"), amounts, strict=True)
+            )
+        },
+        domains={
+            "gl": "time: {column: date}\ndimensions: {product: product, account: account, region: region}\n"
+            "measures: {amount: {places: 2}}\nmetrics: {revenue: {measure: amount}, twice: {formula: 2 * revenue}}\n"
+        },
+        dimensions="""
+            product: {kind: leaf}
+            account: {kind: leaf}
+            region: {kind: leaf}
+            tree: {kind: ragged, leaf_dimension: account, nodes: live.tree}
+        """,
+        tables={"tree": "node parent weight\nNet - 1\nSales Net 1\nReturns Net -1"},
+    )
+    weigh = "tree" in dimensions
+    expected = ["Q", "S", "R", "P"] if weigh else ["R", "P", "Q", "S"]
+    for metric, top in (("revenue", 1), ("revenue", 3), ("twice", 2)):
+        asked = {"order_by": f"{metric}@A", "asc": asc, "top": top, "dimensions": dimensions}
+        report = books.metric(metric, **asked, **ASKED)
+        shown = list(dict.fromkeys(place.members[0].id for place in report.places if place.members))
+        ordered = expected[::-1] if asc else expected
+        assert shown == [*ordered[:top], "(others)"]
+        nested = books.metric(metric, subtotals=True, **asked, **ASKED)
+        assert list(dict.fromkeys(place.members[0].id for place in nested.places if place.members)) == shown
