@@ -86,6 +86,11 @@ NOTES: dict[str, Wording] = {
         "a metric that closes.",
     ),
     "leap_day": Wording(Severity.INFO, "{scenario}: {window} {differs} 29 February beside {period}."),
+    "shared_rows": Wording(
+        Severity.CAUTION,
+        "Rows of {dimension} share members below them, such as {sharing}, so they do not add up to the total{says}.",
+        ("dimension", "sharing"),
+    ),
     "weighted_rows": Wording(Severity.CAUTION, "{dimensions} weighs: {says}."),
     "sign_reversed": Wording(Severity.INFO, "{metric} has the other sign in {lines}."),
     "coarser_postings": Wording(

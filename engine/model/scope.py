@@ -13,6 +13,9 @@ from msgspec import Struct
 UNASSIGNED = "(unassigned)"
 OWN = "/(own)"
 ALL = "(all)"
+OWN_WORDS = frozenset(  # ids of the product: a load rejects them, and `NODE/(own)`, as ids of members
+    {UNASSIGNED, ALL, "(others)", "(shared)", "(undated)", "(total)", "(members)", "(volume)", "(without_volume)"}
+)
 
 
 @dataclass(frozen=True, slots=True)

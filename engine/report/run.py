@@ -30,6 +30,7 @@ from engine.report.drill import column_drill, line_drill, place_drill
 from engine.report.nested_ranking import report_table
 from engine.report.permission import Permission, permission_of, size_of
 from engine.report.report import Report
+from engine.report.shared_rows import shared_notes
 
 NODES = ("node", "own", "memo")  # kinds of row
 
@@ -56,6 +57,7 @@ def run(
         *blank_notes(planned, table, is_seen),
         *found.notes(covers),
         *weight_notes(planned, figures),
+        *shared_notes(planned, figures),
         *found.currency_notes(),
     )
     rows = [planned.rows[at] for at in shown]

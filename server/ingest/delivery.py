@@ -134,6 +134,7 @@ def shape_nodes(shaping: ExtractMapper, members: pl.Series | None) -> pl.DataFra
     columns = {name: shaping.ids(name, optional=name != "node") for name in NODE_COLUMNS}
     rejects = shaping.rejects
     rejects.where(columns["node"].is_null(), "node", columns["node"], "is missing")
+    shaping.reject_faults("node", columns["node"])
     shaping.once("node", columns["node"] + pl.Series(["/"]) + columns["parent"].fill_null(""))
     for name in ("weight", "sort"):
         plain = plain_texts(columns[name], shaping.binding.format.numbers)

@@ -10,6 +10,7 @@ from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Measure
 from engine.model.extract_formats import CreditSign, DateFormat, DebitCredit
 from engine.model.feeds import Binding, ColumnMapping
+from engine.model.scope import OWN, OWN_WORDS
 from server.ingest.amounts import WrittenAmounts, by_side, multiply, plain_numbers, read_amounts, subtract
 from server.ingest.columns import NO_RESIDUES, ParsedColumn, Residues, to_text
 from server.ingest.dates import iso_texts, joined_parts
@@ -131,7 +132,10 @@ class ExtractMapper:
         return ids
 
     def reject_faults(self, name: str, ids: pl.Series) -> None:
-        """Reject rows whose id is the error of a formula: two of them are not the same member."""
+        """Reject rows whose id is a word of the product, or the error of a formula: two of them are not one member."""
+        own = ids.is_in(list(OWN_WORDS)) | ids.str.ends_with(OWN)
+        if own.any():
+            self.rejects.where(own, name, ids, "is a word of Tieout, not an id: give the member another one")
         if ids.str.starts_with("#").any():
             self.rejects.where(ids.str.contains(FORMULA_FAULT), name, ids, "is a formula that failed")
 

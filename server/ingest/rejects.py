@@ -31,6 +31,7 @@ WORDS: Final[Mapping[str, RejectReason]] = {
     "is outside the periods asked for": RejectReason.PERIODS,
     "is no member": RejectReason.MEMBER,
     "is no scenario": RejectReason.MEMBER,
+    "is a word of Tieout": RejectReason.MEMBER,
     "is none of": RejectReason.VALUE,
     "stands twice": RejectReason.REPEATED,
     "covers days of another rate": RejectReason.REPEATED,

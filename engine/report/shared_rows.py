@@ -1,0 +1,50 @@
+"""The note on rows of a breakdown that share leaves: what they count twice beside the total."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from engine.model.errors import quoted
+from engine.model.exact import ONE, ZERO, Exact
+from engine.model.notes import Note
+from engine.model.stopping import watched
+from engine.plans.figures import FigurePlan, Figures
+from engine.plans.rows import MeasureExpression, Row
+from engine.plans.weight_notes import written
+from engine.plans.weights import Axis
+from engine.plans.windows import ColumnRead
+from engine.report.ranking import members_sharing
+
+
+def shared_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
+    """Yield the note on each dimension of a breakdown whose rows share leaves that the caller sees."""
+    for axis in plan.axes:
+        sharing = plan.reader.memo_as_seen(("sharing", axis), partial(members_sharing, axis, plan.reader))
+        if sharing:
+            says = amount_twice(plan, figures, axis) if len(plan.axes) == 1 and not plan.times else ""
+            yield Note.of("shared_rows", dimension=axis.key, sharing=quoted(sharing), says=says)
+
+
+def amount_twice(plan: FigurePlan, figures: Figures, axis: Axis) -> str:
+    """Return in words what the rows of the first sum hold more than its total, in the first scenario; or nothing."""
+    read = plan.distinct_reads[0]
+    for row in plan.rows:
+        expression = row.expression
+        if isinstance(expression, MeasureExpression) and expression.type.additive:
+            twice = surplus(figures, expression, axis, read)
+            return f": {row.key} of {read.side.key} counts {written_amount(twice, row, plan)} twice" if twice else ""
+    return ""
+
+
+def surplus(figures: Figures, expression: MeasureExpression, axis: Axis, read: ColumnRead) -> Exact:
+    """Return the sum of the rows of a figure, each as it counts in the total, less the total."""
+    *rows, total = zip(figures.of(expression, read), figures.places, strict=True)
+    counted = ZERO - total[0] if isinstance(total[0], Exact) else ZERO
+    for figure, place in watched(rows):
+        if isinstance(figure, Exact):
+            counted += figure * axis.into_total.get(str(place.members[axis.place]), ONE)
+    return counted
+
+
+def written_amount(amount: Exact, row: Row, plan: FigurePlan) -> str:
+    """Return an amount as digits at the scale of the report."""
+    return written(amount, row, plan.query.scale)
