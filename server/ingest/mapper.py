@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Measure
+from engine.model.errors import first_of
 from engine.model.extract_formats import CreditSign, DateFormat, DebitCredit
 from engine.model.feeds import Binding, ColumnMapping
 from engine.model.scope import OWN, OWN_WORDS
@@ -135,7 +136,8 @@ class ExtractMapper:
         """Reject rows whose id is a word of the product, or the error of a formula: two of them are not one member."""
         own = ids.is_in(list(OWN_WORDS)) | ids.str.ends_with(OWN)
         if own.any():
-            self.rejects.where(own, name, ids, "is a word of Tieout, not an id: give the member another one")
+            words = first_of(ids.filter(own).unique().sort().to_list(), 3)
+            self.rejects.where(own, name, ids, f"is a word of Tieout, not an id ({words}): give the member another one")
         if ids.str.starts_with("#").any():
             self.rejects.where(ids.str.contains(FORMULA_FAULT), name, ids, "is a formula that failed")
 
