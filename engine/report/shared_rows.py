@@ -38,10 +38,11 @@ def amount_twice(plan: FigurePlan, figures: Figures, axis: Axis) -> str:
 def surplus(figures: Figures, expression: MeasureExpression, axis: Axis, read: ColumnRead) -> Exact:
     """Return the sum of the rows of a figure, each as it counts in the total, less the total."""
     *rows, total = zip(figures.of(expression, read), figures.places, strict=True)
+    weights = figures.plan.into_total(axis)
     counted = ZERO - total[0] if isinstance(total[0], Exact) else ZERO
     for figure, place in watched(rows):
         if isinstance(figure, Exact):
-            counted += figure * axis.into_total.get(str(place.members[axis.place]), ONE)
+            counted += figure * weights.get(str(place.members[axis.place]), ONE)
     return counted
 
 
