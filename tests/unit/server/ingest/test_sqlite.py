@@ -74,9 +74,6 @@ def test_init_reads_ids_as_a_load_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ("attach '{other}' as other", "not authorized; this source is read-only, and its queries reach no other file"),
-        ("vacuum into '{other}'", "this source is read-only"),
-        ("pragma writable_schema = on", "not authorized"),
         ("select load_extension('x')", "not authorized"),
         ("select day as date, account, amount, 1 as account from postings", "has two columns 'account'"),
         ("select day as date, account, x'00ff' as amount from postings", "column amount holds a BLOB"),
@@ -90,6 +87,19 @@ def test_a_query_that_does_not_only_read_numbers_and_texts_is_refused(tmp_path: 
         load_feeds(instance, tmp_path / "state")
     assert says in str(failed.value)
     assert str(tmp_path) not in str(failed.value).replace(str(other), "")
+    assert not other.exists()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["attach '{other}' as other", "vacuum into '{other}'", "pragma writable_schema = on", "create table a (b)"],
+)
+def test_a_session_reads_and_reaches_no_other_file(tmp_path: Path, statement: str) -> None:
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(tmp_path / "erp.db")) as database:
+        database.set_authorizer(sqlite.allowed)
+        with pytest.raises(sqlite3.DatabaseError, match=r"not authorized|authorization denied"):
+            database.execute(statement.format(other=other))
     assert not other.exists()
 
 
