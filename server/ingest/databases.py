@@ -19,6 +19,7 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import PeriodRange
 from engine.model.feeds import PERIOD, Binding, LoadStatus, SourceKind, number_parameters
 from server.base.credentials import passwords, redact
+from server.base.drivers import install_command, packages_of
 from server.ingest.columns import CONNECT, EXTRACT, ExtractRequest, RowSource, with_location
 from server.ingest.rejects import LoadFailed
 from server.ingest.sqlite import sqlite_rows
@@ -36,7 +37,6 @@ class Driver(Struct, frozen=True, kw_only=True):
     """How to connect through one ADBC driver: its module, its options, and what makes a session read-only."""
 
     module: str
-    package: str  # that installs it
     options: Callable[[ExtractRequest], Options]
     entrypoint: str | None = None
     session: Sequence[str] = ()  # statements before the query
@@ -84,23 +84,19 @@ def duckdb_options(asked: ExtractRequest) -> Options:
 DRIVERS: Final[Mapping[SourceKind, Driver]] = {
     SourceKind.POSTGRESQL: Driver(
         module="adbc_driver_postgresql",
-        package="adbc-driver-postgresql",
         options=postgresql_options,
         session=("set default_transaction_read_only = on",),
         cancels=True,
     ),
     SourceKind.DUCKDB: Driver(
         module="adbc_driver_duckdb",
-        package="tieout[duckdb]",
         options=duckdb_options,
         entrypoint="duckdb_adbc_init",
     ),
-    SourceKind.FLIGHTSQL: Driver(module="adbc_driver_flightsql", package="tieout[flightsql]", options=uri_options),
-    SourceKind.SNOWFLAKE: Driver(
-        module="adbc_driver_snowflake", package="tieout[snowflake]", options=uri_options, binds_days=False
-    ),
-    SourceKind.BIGQUERY: Driver(module="adbc_driver_bigquery", package="tieout[bigquery]", options=given_options),
-    SourceKind.ADBC: Driver(module="", package="the package of the driver", options=given_options),
+    SourceKind.FLIGHTSQL: Driver(module="adbc_driver_flightsql", options=uri_options),
+    SourceKind.SNOWFLAKE: Driver(module="adbc_driver_snowflake", options=uri_options, binds_days=False),
+    SourceKind.BIGQUERY: Driver(module="adbc_driver_bigquery", options=given_options),
+    SourceKind.ADBC: Driver(module="", options=given_options),
 }
 
 
@@ -158,8 +154,9 @@ def driver_library(binding: Binding, driver: Driver) -> str:
     except ImportError:
         if binding.source.driver is not None and "." not in name and not name.startswith("adbc_driver_"):
             return name
-        says = f"source {binding.source.key} needs the driver {name}, which is not installed: pip install "
-        raise LoadFailed(CONNECT, f"{says}'{driver.package}'") from None
+        says = f"source {binding.source.key} needs the driver {name}, which is not installed"
+        packages = packages_of(binding.source.kind.value) or [driver.module.replace("_", "-") or "PACKAGE"]
+        raise LoadFailed(CONNECT, f"{says}: {install_command(packages)}", recorded=f"{says} on the server") from None
     find = getattr(module, "_driver_path", None) or module.driver_path
     return str(find())
 

@@ -32,6 +32,7 @@ from server.ingest.folder import BooksFolder, is_free, lock_targets
 from server.ingest.rates import open_tables
 from server.ingest.rejects import VALIDATE, LoadFailed, Rejects, RejectSum, write_report
 from server.ingest.staging import open_parts, staging
+from server.warehouses.opening import DriverMissing
 
 # Attempts. Each is recorded before anything is read. If the loader is killed, its attempt is settled later: it
 # succeeded if the manifest has its load.
@@ -322,7 +323,10 @@ def binding_errors(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
         failed.recorded = failure.recorded
         raise failed from failure
     except (BooksLocked, Unavailable) as fault:
-        raise BindingFailed(key, delivery.load_id, status, str(fault), delivery.rejects) from fault
+        failed = BindingFailed(key, delivery.load_id, status, str(fault), delivery.rejects)
+        if isinstance(fault.__cause__, DriverMissing):
+            failed.recorded = fault.__cause__.recorded
+        raise failed from fault
     except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as fault:
         raise BindingFailed(key, delivery.load_id, status, describe_disk_fault(fault), delivery.rejects) from fault
 

@@ -23,7 +23,7 @@ from server.ingest.rejects import VALIDATE, LoadFailed
 from server.warehouses.attached import AttachedColumn, AttachedTable, attached_table
 from server.warehouses.dialects import ColumnKind
 from server.warehouses.lacks import ReaderMayWrite, refuse_table_writer
-from server.warehouses.opening import open_source
+from server.warehouses.opening import DriverMissing, open_source
 from server.warehouses.survey import FoundIds, Read, SurveyText, faults_in, months_of
 from server.warehouses.warehouse import Warehouse, WarehouseDown
 
@@ -125,6 +125,9 @@ def in_source(
             return warehouse.together(lambda read: look(read, warehouse))
     except ReaderMayWrite:
         raise
+    except DriverMissing as missing:
+        says = f"{wanted.words} cannot be surveyed: "
+        raise LoadFailed(EXTRACT, f"{says}{missing}", recorded=f"{says}{missing.recorded}") from missing
     except WarehouseDown as down:
         raise LoadFailed(CONNECT, f"{wanted.words} cannot be surveyed: {down}") from down
     except StoreDown as refused:

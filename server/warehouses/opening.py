@@ -16,6 +16,7 @@ from engine.model.catalogue import Domain
 from engine.model.fact_store import FactStore, Versions
 from engine.model.feeds import Binding, FeedSource, SourceKind
 from engine.model.warehouses import FactsPlacement, WarehouseKind
+from server.base.drivers import install_command, packages_of
 from server.base.interfaces import StoreDown
 from server.warehouses.attached import AttachedTable, attached_table, lost_table
 from server.warehouses.attached_facts import AttachedFacts, RoutedFacts
@@ -40,13 +41,21 @@ class WarehouseUnnamed(StoreDown):
     """The environment has no address of the engine, so that no process of this server can reach it."""
 
 
+class DriverMissing(StatementRefused):
+    """The driver of an engine is not installed. `recorded` is the message for callers, without the interpreter."""
+
+    def __init__(self, module: str | None, kind: str) -> None:
+        self.recorded = f"the driver {module} is not installed on the server"
+        super().__init__(f"the driver {module} is not installed: {install_command(packages_of(kind))}")
+
+
 def open_warehouse(
     placement: FactsPlacement, environment: Mapping[str, str] = os.environ, *, writes: bool = False
 ) -> Warehouse:
     """Return the engine with the login of readers, or of loads if it `writes`.
 
-    It connects when it is used. Raises WarehouseUnnamed if the environment has no address of it, and StatementRefused
-    if its driver is not installed or its address is not whole.
+    It connects when it is used. Raises WarehouseUnnamed if the environment has no address of it, DriverMissing, and
+    StatementRefused if its address is not whole.
     """
     adapter = ADAPTERS[placement.kind]
     variable = placement.loader if writes else placement.reader
@@ -57,9 +66,7 @@ def open_warehouse(
     try:
         return adapter(address, placement.seconds, placement.sessions, writes=writes, **shards)
     except ModuleNotFoundError as missing:
-        raise StatementRefused(
-            f"the driver {missing.name} is not installed: pip install 'tieout[{placement.kind.value}]'"
-        ) from None
+        raise DriverMissing(missing.name, placement.kind.value) from None
 
 
 def versions_in(warehouse: Warehouse | None, sources: "AttachedSources") -> Callable[[Path], Versions]:
@@ -104,7 +111,7 @@ def open_source(
     """Return the source of an attached table, for reading. It connects when it is used.
 
     `folder` is that of the instance; `quicken` says what to do about a statement that takes longer than `seconds`.
-    Raises WarehouseUnnamed if the environment has no address of it, and StatementRefused if its driver is missing.
+    Raises WarehouseUnnamed if the environment has no address of it, and DriverMissing.
     """
     address = environment.get(source.environment, "").strip() if source.environment else str(folder / str(source.path))
     if not address:
@@ -114,9 +121,7 @@ def open_source(
     try:
         warehouse = SOURCES[source.kind](address, seconds)
     except ModuleNotFoundError as missing:
-        raise StatementRefused(
-            f"the driver {missing.name} is not installed: pip install 'tieout[{source.kind.value}]'"
-        ) from None
+        raise DriverMissing(missing.name, source.kind.value) from None
     warehouse.holds, warehouse.quicken = f"source {source.key}", quicken
     warehouse.mend = "load the feed again, which names what is lacking"
     return warehouse
@@ -182,5 +187,7 @@ class AttachedSources:
             if binding.source.key not in self._opened:
                 self._opened[binding.source.key] = open_source(binding.source, self._folder, self._environment)
             return self._opened[binding.source.key], table
+        except DriverMissing as missing:
+            return LostWarehouse(missing.recorded), table
         except StoreDown as down:
             return LostWarehouse(str(down)), table
