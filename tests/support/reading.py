@@ -6,6 +6,7 @@ from datetime import date
 from itertools import product
 from typing import Any
 
+from engine.plans.currency_notes import MIXED
 from engine.present.answers import reports
 from engine.present.answers.budget import NOT_KEPT, DataRef
 from engine.report.data import ReportData
@@ -24,7 +25,7 @@ def filled_in(result: Json) -> Json:
     if "row_count" in result:
         columns = [{"label": column["name"], **column} for column in result["columns"]]
         return {"notes": [], "labels": {}, "dataset_available": True, **result, "columns": columns}
-    if "currency" not in result or "rows" not in result:
+    if "rows" not in result or ("statement" not in result and "metrics" not in result):
         return result
     shared = {"scale": 0, "decimals": None, "notes": [], "dataset_available": True}
     return {**shared, **result, **tables(result), "freshness": freshness(result["freshness"])}
@@ -32,7 +33,7 @@ def filled_in(result: Json) -> Json:
 
 def tables(result: Json) -> Json:
     """Return the columns and rows: of metrics each column is a metric in a scenario, the total has a key."""
-    money = result["currency"] + SCALES[result.get("scale", 0)]
+    money = result.get("currency", MIXED) + SCALES[result.get("scale", 0)]
     shared = {"template": result.get("drill", {})}
     if "statement" in result:
         columns = [{"alias": column["scenario"], "members": {}, **shared, **column} for column in result["columns"]]
