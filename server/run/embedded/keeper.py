@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from re import Pattern
 from signal import Signals
@@ -33,6 +33,7 @@ from server.run.embedded.binaries import StartFailure, private_folder
 from server.run.embedded.users import ServerUser, hand_over, server_user, state_owner, way_of
 
 LOCK, LOG, LAST_LOG = "keeper.lock", "server.log", "server.log.1"
+FAILURE = "failure.txt"  # why the last attempt to start a server failed, for processes that wait for it
 ASKING, QUEUEING = 0.02, 0.1  # seconds between two checks of a server, of a lock
 DESCRIPTOR = re.compile(r"/proc/self/fd/\d+")
 STEADY = 5.0  # seconds; a server that ran longer is restarted immediately
@@ -105,15 +106,16 @@ class Keeper:
             raise StoreDown(f"the embedded {self._program.name} cannot be started: {failure}") from failure
         while not self._program.answers():
             has_ended = self._stalled or not (self._thread and self._thread.is_alive())
-            if monotonic() > deadline or (self._keeps and has_ended):
+            if monotonic() > deadline or (has_ended if self._keeps else self._failure_of_other()):
                 raise StoreDown(self.trouble() or f"the embedded {self._program.name} is not up yet")
             self._stop.wait(ASKING)
 
     def trouble(self) -> str | None:
         """Return why the server is down; None if it is up or the reason is unknown to this process."""
-        if self._failure is None or self._program.answers():
+        failure = self._failure if self._keeps else self._failure_of_other()
+        if failure is None or self._program.answers():
             return None
-        return f"the embedded {self._program.name} {self._failure}"
+        return f"the embedded {self._program.name} {failure}"
 
     def close(self) -> None:
         """Stop the server if this process keeps it; return when it is gone."""
@@ -125,6 +127,8 @@ class Keeper:
         if self._thread.is_alive():
             self._signal(Signals.SIGKILL)
             self._thread.join()
+        with suppress(OSError):
+            (self._program.folder / FAILURE).unlink()
 
     def _signal(self, signal: Signals) -> bool:
         server = self._server
@@ -137,13 +141,25 @@ class Keeper:
             try:
                 self._keep_once()
             except StartFailure as failure:
-                self._failure = f"cannot be started: {failure}"
+                self._fail(failure)
                 return
             except OSError as failure:
-                self._failure = f"cannot be started: {failure}"
+                self._fail(failure)
                 self._stalled = True
                 self._stop.wait(LATEST)
                 self._stalled = False
+
+    def _fail(self, failure: Exception) -> None:
+        self._failure = f"cannot be started: {failure}"
+        with suppress(OSError):  # which may be the failure
+            (self._program.folder / FAILURE).write_text(self._failure, encoding="utf-8")
+
+    def _failure_of_other(self) -> str | None:
+        """Return why the process that keeps the server could not start it; None if it could, or is about to try."""
+        try:
+            return (self._program.folder / FAILURE).read_text(encoding="utf-8") or None
+        except OSError:
+            return None
 
     def _keep_once(self) -> None:
         folder = own_folder(self._program, self._program.folder)
@@ -164,6 +180,7 @@ class Keeper:
     def _run(self, lock: int) -> None:
         backoff, first, folder = Backoff(SOONEST, LATEST), True, self._program.folder
         while not self._stop.wait(backoff.delay):
+            (folder / FAILURE).unlink(missing_ok=True)
             for own in (folder, own_folder(self._program, self._program.sockets)):
                 hand_over(own, user_of(self._program))
             command = self._program.prepare(lock, first=first)

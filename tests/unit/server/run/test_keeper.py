@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +18,7 @@ from server.base.settings import Settings
 from server.run.embedded import binaries
 from server.run.embedded import keeper as keeper_module
 from server.run.embedded.binaries import StartFailure, known_binaries, private_folder, socket_folder
-from server.run.embedded.keeper import Keeper
+from server.run.embedded.keeper import FAILURE, Keeper
 from server.run.embedded.platform import Platform, platform
 from server.run.embedded.servers import EmbeddedPostgres
 from server.run.embedded.users import server_user
@@ -257,7 +258,7 @@ def test_every_postgresql_that_is_found_can_be_embedded(tmp_path: Path) -> None:
             keeper.start()
             keeper.wait(30)
             with closing(psycopg.connect(program.uri)) as connection:
-                assert connection.info.server_version // 10000 == binaries.major
+                assert connection.info.server_version // 10000 == programs.major
 
 
 def test_a_keeper_that_is_closed_while_another_thread_starts_it_ends(
@@ -283,6 +284,15 @@ def test_a_keeper_that_is_closed_while_another_thread_starts_it_ends(
     assert not [thread for thread in found if thread.name == "keeper of PostgreSQL"]
 
 
+def failing_programs(folder: Path, says: str) -> Path:
+    """Write a PostgreSQL whose initdb fails with some words."""
+    folder.chmod(0o755)  # whoever root runs them as enters
+    for name, does in (("postgres", "echo 'postgres (PostgreSQL) 18.6'"), ("initdb", f"printf '{says}' >&2; exit 1")):
+        (folder / name).write_text(f"#!/bin/sh\n{does}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
 @pytest.mark.parametrize(
     ("says", "told"),
     [
@@ -293,14 +303,50 @@ def test_a_keeper_that_is_closed_while_another_thread_starts_it_ends(
 )
 def test_an_initdb_that_fails_is_told_at_once_by_its_last_line(state: Path, says: str, told: str) -> None:
     with TemporaryDirectory(dir="/tmp") as folder:
-        programs = Path(folder)
-        programs.chmod(0o755)  # whoever root runs them as enters
-        for name, does in (
-            ("postgres", "echo 'postgres (PostgreSQL) 18.6'"),
-            ("initdb", f"printf '{says}' >&2; exit 1"),
-        ):
-            (programs / name).write_text(f"#!/bin/sh\n{does}\n")
-            (programs / name).chmod(0o755)
+        programs = failing_programs(Path(folder), says)
         with platform(Settings(state=state, postgres_binaries=programs)) as opened, pytest.raises(StoreDown) as failed:
             opened.wait(86_400)  # a day would pass if it were not told at once
     assert f"the embedded PostgreSQL cannot be started: initdb: {told}" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("programs", "told"),
+    [
+        (lambda folder: failing_programs(folder, "initdb: error: no time zone"), "initdb: no time zone"),
+        (lambda folder: folder, "which has no PostgreSQL 15 or newer"),
+    ],
+)
+def test_who_waits_for_a_server_that_another_process_fails_to_start_is_told_why_at_once(
+    state: Path, programs: Callable[[Path], Path], told: str
+) -> None:
+    with TemporaryDirectory(dir="/tmp") as folder:
+        settings = Settings(state=state, postgres_binaries=programs(Path(folder)))
+        with platform(settings) as keeper, platform(settings, keeps=False) as opened:
+            keeper.start_database()
+            with pytest.raises(StoreDown, match=told):
+                opened.wait(30)
+            with pytest.raises(StoreDown, match=told):
+                opened.database.ping()
+    assert not (state / "postgres" / FAILURE).exists(), "the next start is not told of this one"
+
+
+def test_who_waits_is_told_of_no_failure_once_another_attempt_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper_module, "LATEST", 0.1)
+    attempts = iter([OSError("no space is left")])
+
+    def find() -> binaries.PostgresBinaries:
+        for fault in attempts:
+            raise fault
+        return next(iter(known_binaries()))
+
+    program = EmbeddedPostgres(find, tmp_path / "state")
+    with closing(Keeper(program)) as keeper, closing(Keeper(program, keeps=False)) as waiting:
+        keeper.start()
+        keeper_failed = (program.folder / FAILURE).exists
+        wait_for(lambda: keeper_failed() or program.answers())
+        wait_for(program.answers)
+        waiting.wait(30)
+        assert not keeper_failed()
+        assert waiting.trouble() is None
