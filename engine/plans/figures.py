@@ -294,7 +294,7 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
         if unknown := self._unknown_times(expression, column_read):
             figures = [
                 Nothing.MISSING if place.time in unknown and figure is not Nothing.UNAVAILABLE else figure
-                for figure, place in zip(figures, self.places, strict=True)
+                for figure, place in watched(zip(figures, self.places, strict=True), self.plan.stop)
             ]
         why_not = self.plan.availability.why_not_by_member
         if why_not(expression):

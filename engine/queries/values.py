@@ -45,7 +45,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     @property
     def counted(self) -> Mapping[int, Exact]:
         """The leaves that lie inside the total of the hierarchy."""
-        return {leaf: weight for leaf, weight in self.leaves.items() if weight.numerator}
+        return {leaf: weight for leaf, weight in watched(self.leaves.items()) if weight.numerator}
 
     @property
     def value(self) -> Hashable:

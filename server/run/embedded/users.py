@@ -118,8 +118,10 @@ def hand_over(folder: Path, user: ServerUser | None) -> None:
 
 def programs_for(user: ServerUser | None, binaries: PostgresBinaries) -> PostgresBinaries:
     """Return programs that a user can run: these, or a copy of them. Raises StartFailure."""
-    if user is None or is_within_reach(binaries.program("postgres").resolve(), user):
+    if user is None:
         return binaries
+    if is_within_reach(binaries.program("postgres").resolve(), user):
+        return replace(binaries, folder=binaries.folder.resolve())  # a link to it may lie where the user cannot go
     status = binaries.program("postgres").stat()
     told = f"{binaries.folder.resolve()} {status.st_size} {status.st_mtime_ns}"
     copy = PROGRAMS / f"{binaries.major}-{sha256(told.encode()).hexdigest()[:12]}"
