@@ -180,6 +180,13 @@ class Books:
 
         An allow-list ignores unknown members. A deny by nodes also removes the leaves that belong to no node.
         """
+
+        def size(codes: CodeSet | None) -> int:
+            return len(cut.ids) + (codes.named() if codes else 0)
+
+        return self.memo(("codes", cut), lambda: self._codes(cut), size, of=(cut.dimension,))
+
+    def _codes(self, cut: Cut) -> CodeSet | None:
         try:
             members = self.members(cut.dimension)
         except Unavailable:

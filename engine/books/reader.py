@@ -18,7 +18,7 @@ from engine.model.exact import ONE
 from engine.model.fact_store import Asked, FactLoad, Presence, Question, unchanged, visible_loads
 from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet
 from engine.model.metric_names import as_seen
-from engine.model.profiles import Profile, permission
+from engine.model.profiles import Profile, permissions
 from engine.model.scenarios import Scenario
 from engine.model.scope import (
     ALL,
@@ -89,11 +89,8 @@ class Reader:
         return self._books.memo(("cells of all members", self.profiles), shown, named_by)
 
     def _resolve_cells(self, granting: Callable[[Profile], bool] = lambda _: True) -> Cells:
-        return {
-            (scenario.id, domain.key): permission(self.profiles, scenario, domain, self._cell_of, granting)
-            for scenario in self._books.catalogue.scenarios.values()
-            for domain in self._books.catalogue.domains.values()
-        }
+        scenarios, domains = self._books.catalogue.scenarios, self._books.catalogue.domains
+        return permissions(self.profiles, scenarios.values(), domains.values(), self._cell_of, granting)
 
     def _cell_of(self, cut: Cut, domain: Domain) -> Cell | None:
         dimension = self._books.catalogue.dimensions.get(cut.dimension)
@@ -293,11 +290,14 @@ class Reader:
 
     def _find_granted_codes(self, leaf: str) -> CodeSet:
         having = self._having(leaf)
-        alone = (self._cells[place].granted_alone(leaf) for place in having)
-        all_members = (self._cells_of_all_members[place].granted(leaf) for place in having)
+        alone = (cell.granted_alone(leaf) for cell in {self._cells[place] for place in having})
+        all_members = (cell.granted(leaf) for cell in {self._cells_of_all_members[place] for place in having})
         visible = reduce(or_, (*alone, *all_members), NO_CODES)
+        granted = {cell: cell.granted(leaf) for cell in {self._cells[place] for place in having}}
+        beyond = {cell for cell, codes in granted.items() if not visible.contains(codes)}
         for scenario, domain in having:
-            if not visible.contains(self.cell(scenario, domain).granted(leaf)):
+            cell = self.cell(scenario, domain)
+            if cell in beyond and not visible.contains(granted[cell]):
                 visible |= CodeSet(self.codes_with_rows(domain, scenario, leaf))
         return visible
 

@@ -193,7 +193,7 @@ class MappedFacts:
 
     def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
         """Return the leaf dimensions for which some row has no member. The manifest knows those of each partition."""
-        inside = self.inside(within)
+        inside: RowFilter | None = None  # made for the first rows that are read: a cell may list thousands of codes
         found: set[str] = set()
         for part in self.partitions(domain, scenario):
             known = dimensions if part.unassigned is None else part.unassigned
@@ -201,6 +201,7 @@ class MappedFacts:
             if within.is_everything and part.unassigned is not None:
                 found.update(keys)
             elif keys:
+                inside = inside or self.inside(within)
                 lacking = (pl.col(key).eq(NULL_CODE).any() for key in keys)
                 flags = self.kept(domain, part, inside).select(lacking).collect().row(0, named=True)
                 found.update(key for key, holds in flags.items() if holds)

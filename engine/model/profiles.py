@@ -6,7 +6,7 @@ have narrows a grant and never widens it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from msgspec import Struct
 from engine.model.catalogue import Domain
 from engine.model.scenarios import Scenario
 from engine.model.scope import EVERYTHING, NOTHING, Cell, Cut, Cuts
+from engine.model.stopping import watched
 
 Claim = tuple[str, str]  # a claim and one of its values
 Resolve = Callable[[Cut, Domain], Cell | None]  # the cell of a cut; None if the domain lacks the dimension
@@ -153,21 +154,37 @@ class Profiles:
         return sorted({known.profile for known in candidates if known.holds(subject, claims)})
 
 
-def permission(
+def permissions(
     profiles: Sequence[Profile],
-    scenario: Scenario,
-    domain: Domain,
+    scenarios: Iterable[Scenario],
+    domains: Collection[Domain],
     resolve: Resolve,
     granting: Callable[[Profile], bool] = lambda _: True,
-) -> Cell:
-    """Return the cell of a scenario and domain that the given profiles show, or those of them that are `granting`.
+) -> dict[tuple[str, str], Cell]:
+    """Return the cell of each scenario and domain that the given profiles show, or those of them that are `granting`.
 
-    The denies of every profile apply.
+    The denies of every profile apply. Equal grants are resolved once, and equal cells are one.
     """
-    grants = [(profile, grant) for profile in profiles if (grant := profile.grant(scenario))]
+    by_grants: dict[tuple[tuple[bool, Grant], ...], Mapping[str, Cell]] = {}
+    equal: dict[Cell, Cell] = {}
+    cells: dict[tuple[str, str], Cell] = {}
+    for scenario in scenarios:
+        grants = tuple((granting(each), grant) for each in profiles if (grant := each.grant(scenario)))
+        if grants not in by_grants:
+            shown = ((domain.key, permission(grants, domain, resolve)) for domain in watched(domains))
+            by_grants[grants] = {key: equal.setdefault(cell, cell) for key, cell in shown}
+        cells |= {(scenario.id, key): cell for key, cell in by_grants[grants].items()}
+    return cells
+
+
+def permission(grants: Sequence[tuple[bool, Grant]], domain: Domain, resolve: Resolve) -> Cell:
+    """Return the cell of a domain that grants of one scenario show, each told whether it widens the cell.
+
+    The denies of every grant apply.
+    """
     widened = NOTHING
-    for profile, grant in grants:
-        if granting(profile):
+    for widens, grant in grants:
+        if widens:
             widened |= grant.cell(domain, resolve)
     for _, grant in grants:
         widened = grant.narrowed(widened, domain, resolve)

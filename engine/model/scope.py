@@ -187,6 +187,10 @@ class Cell(Struct, frozen=True, cache_hash=True):
         return Cell.of(mine & theirs for mine in self.parts for theirs in other.parts)
 
     def __or__(self, other: "Cell") -> "Cell":
+        if self is other or other.is_nothing:
+            return self
+        if self.is_nothing:
+            return other
         return Cell.of([*self.parts, *other.parts])
 
     def __iter__(self) -> Iterator[Conjunction]:
@@ -235,4 +239,4 @@ NOTHING = Cell(())
 
 def named_by(cells: Mapping[tuple[str, str], Cell]) -> int:
     """Return how many codes the cells list; a measure of their size in memory."""
-    return sum(codes.named() for cell in cells.values() for part in cell for _, codes in part.by_dimension)
+    return sum(codes.named() for cell in set(cells.values()) for part in cell for _, codes in part.by_dimension)

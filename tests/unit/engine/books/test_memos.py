@@ -14,9 +14,10 @@ from engine.books.search import index_of, search
 from engine.door import Door
 from engine.model.errors import Unavailable
 from engine.model.exact import Exact
+from engine.model.members.member_sets import LeafMembers
 from engine.model.profiles import EVERYONE, Grant, Profile
 from engine.model.requests import SearchRequest
-from engine.model.scope import Cut
+from engine.model.scope import UNASSIGNED, Cut
 from engine.plans import base_groups
 from tests.support.books import load_feeds
 from tests.support.small import LEDGER, csv, figure, small_books
@@ -211,3 +212,47 @@ def test_a_thread_that_makes_a_memo_waits_for_members(books: Books) -> None:
         wait([inside], timeout=0.2)
         ends.set()
     assert (first.result(), inside.result(), made) == (0, 0, [0])
+
+
+DENIED, DOMAINS, SCENARIOS = 50, 3, 4
+
+
+@pytest.mark.parametrize("written", ["once", "by scenario", "by two profiles"])
+@pytest.mark.parametrize("deny", [True, False])
+def test_a_list_of_members_is_resolved_once_for_all_scenarios_and_domains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, *, deny: bool
+) -> None:
+    keys = [f"s{number}" for number in range(SCENARIOS)]
+    books = small_books(
+        tmp_path,
+        facts={f"d{number}": "date scenario product amount\n2021-01-05 s0 M1 1" for number in range(DOMAINS)},
+        domains={
+            f"d{number}": LEDGER.replace("dimensions: {}", "dimensions: {product: product}")
+            for number in range(DOMAINS)
+        },
+        dimensions="product: {kind: leaf, members: live.product}",
+        tables={"product": "id\n" + "\n".join(f"M{number}" for number in range(2 * DENIED))},
+        scenarios="\n".join(f"{key}: {{alias: {key.upper()}, kind: actual}}" for key in keys),
+    ).reader._books
+    resolved = list[str]()
+    below = LeafMembers.below
+
+    def counted(members: LeafMembers, member: str) -> frozenset[int]:
+        resolved.append(member)
+        return below(members, member)
+
+    monkeypatch.setattr(LeafMembers, "below", counted)
+
+    def grant() -> Grant:
+        return Grant(dimensions=(Cut("product", tuple(f"M{number}" for number in range(DENIED)), deny=deny),))
+
+    by_key = ["*"] if written != "by scenario" else keys
+    names = ["one", "other"] if written == "by two profiles" else ["one"]
+    reader = Reader(books, [Profile(key=name, grants=tuple((key, grant()) for key in by_key)) for name in names])
+    cells = [reader.cell(key, domain) for key in keys for domain in reader.domains]
+    assert len(cells) == SCENARIOS * DOMAINS
+    assert [member for member in resolved if member != UNASSIGNED] == [f"M{number}" for number in range(DENIED)]
+    assert len(set(map(id, cells))) == 1
+    assert [code in cells[0].granted("product").codes for code in range(1, 4)] == [True] * 3
+    (size,) = (size for key, (_, size) in books._memos.items() if isinstance(key, tuple) and key[0] == "cells")
+    assert size == 1 + len(cells[0].granted("product").codes)
