@@ -146,7 +146,9 @@ def with_length(scope: Scope, size: int) -> Scope:
     return {**scope, "headers": [*kept, (b"content-length", str(size).encode())]}
 
 
-def error_response(status: int, words: str, code: int, **headers: str) -> Response:
-    """Return the response to an invalid message."""
-    error = {"code": code, "message": words}
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status_code=status, headers=headers)
+def error_response(
+    status: int, words: str, code: int, request_id: object = None, data: object = None, **headers: str
+) -> Response:
+    """Return the response to an invalid message; `data` only where there is some."""
+    error = {"code": code, "message": words, **({} if data is None else {"data": data})}
+    return JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": error}, status_code=status, headers=headers)

@@ -17,6 +17,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.types import ASGIApp
@@ -25,6 +26,7 @@ from engine.model.errors import BadArguments, BadPeriod, Refusal, UnknownName
 from server.base.interfaces import Principal
 from server.http.direct_calls import DirectCalls
 from server.http.dispatch import CallResult, Dispatcher
+from server.http.envelope import EnvelopeRules
 from server.http.limits import MESSAGE
 from server.tools.prompts import COMPLETE, GET_PROMPT, PROMPTS, Prompt
 from server.tools.resources import DEFINITIONS, JSON_TYPE, LIST_RESOURCES, READ_RESOURCE, URI, Definitions
@@ -175,7 +177,14 @@ def endpoint(
             allowed_origins=list(origins),
         ),
     )
-    return Endpoint(DirectCalls(server, transport.handle_request, dispatch, hosts, origins), transport.run)
+    rules = EnvelopeRules(
+        DirectCalls(server, transport.handle_request, dispatch, hosts, origins),
+        origins,
+        sorted((*MODERN_PROTOCOL_VERSIONS, *HANDSHAKE_PROTOCOL_VERSIONS), reverse=True),
+        MODERN_PROTOCOL_VERSIONS,
+        types.UNSUPPORTED_PROTOCOL_VERSION,
+    )
+    return Endpoint(rules, transport.run)
 
 
 async def add_extensions(ctx: Context, call_next: CallNext) -> HandlerResult:
