@@ -41,6 +41,8 @@ HINTS: Final = (
     (r"(?i)\d\s*(cr|dr|[sh])$", "sql: … to split it, and amount: {column: …, side: …, debit: …}"),
     (r"(?i)^(\W+|#.*|n\.?/?a\.?|nan|null|nil)$", "numbers: {none: […]} if it means no figure"),
 )
+OTHER_DIGITS = r"[\p{Nd}--[0-9]]"  # of another script
+ONE_SCRIPT = "is no number; write its digits as 0 to 9"
 MISSING = "is missing; set numbers: {blank: none} if it means no figure, {blank: zero} if it means 0"
 
 
@@ -132,7 +134,9 @@ def with_hints(column: pl.Series, parsed: ParsedColumn, numbers: NumberFormat) -
         hint = pl.when(pl.col("text").str.contains(pattern)).then(pl.lit(key)).otherwise(hint)
     frame = pl.DataFrame({"text": to_text(column).str.strip_chars(), "reason": parsed.reasons})
     said = frame.select(
-        pl.when(pl.col("reason") == "is no number")
+        pl.when((pl.col("reason") == "is no number") & pl.col("text").str.contains(OTHER_DIGITS))
+        .then(pl.lit(ONE_SCRIPT))
+        .when(pl.col("reason") == "is no number")
         .then(pl.concat_str(pl.col("reason"), pl.concat_str(pl.lit("; set "), hint).fill_null("")))
         .when((pl.col("reason") == "is missing") & (numbers.blank is None))
         .then(pl.lit(MISSING))

@@ -56,9 +56,9 @@ def with_location(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
 # Parsing columns to amounts, days and ids, with a reason for every row that cannot be parsed.
 
 
-NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)$"
-SCIENTIFIC = r"^[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+$"
-ISO_DAY = f"^{GRAINS[Grain.DATE].shape.pattern}"  # perhaps with a time after it
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
+SCIENTIFIC = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+$"
+ISO_DAY = "^" + GRAINS[Grain.DATE].shape.pattern.replace(r"\d", "[0-9]")  # perhaps with a time after it
 INT64 = 2**63
 DIGITS = 18  # that always fit into Int64
 SURE_DIGITS = 15  # of a number that a double gives back whatever they are, and that spreadsheets show

@@ -12,13 +12,15 @@ from server.ingest.columns import to_text
 from server.ingest.days import ENGLISH, SERIALS
 
 MIDNIGHT = r"[T ]00:00(:00(\.0+)?)?$"
-ISO_DAY = r"^\d{4}-\d{2}-\d{2}$"
+ISO_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+DIGIT = "[0-9]"
 UNREADABLE = "?"  # in front of a text that is no day in its format
 EPOCHS: Final = {SERIAL_1900: "1899-12-30", SERIAL_1904: "1904-01-01"}
-SERIAL = r"^(\d{1,6})(\.\d+)?$"
+SERIAL = r"^([0-9]{1,6})(\.[0-9]+)?$"
 SHAPES: Final[Mapping[str, str]] = {
-    "Y": r"\d{4}", "y": r"\d{2}", "m": r"\d{1,2}", "d": r"\d{1,2}", "e": r"\d{1,2}", "j": r"\d{1,3}",
-    "b": r"\p{L}+", "B": r"\p{L}+", "H": r"\d{1,2}", "M": r"\d{2}", "S": r"\d{2}", "F": r"\d{4}-\d{2}-\d{2}",
+    "Y": r"[0-9]{4}", "y": r"[0-9]{2}", "m": r"[0-9]{1,2}", "d": r"[0-9]{1,2}", "e": r"[0-9]{1,2}", "j": r"[0-9]{1,3}",
+    "b": r"\p{L}+", "B": r"\p{L}+", "H": r"[0-9]{1,2}", "M": r"[0-9]{2}", "S": r"[0-9]{2}",
+    "F": r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
 }  # fmt: skip
 DIRECTIVE = re.compile(r"%[-_0]?(.)", re.DOTALL)
 DAYS, TIMES = "dejF", "HMSTIp"
@@ -78,7 +80,7 @@ def shape_of(format_: str) -> str:
     done = 0
     for directive in DIRECTIVE.finditer(format_):
         shape, between = SHAPES.get(directive[1], ".+"), format_[done : directive.start()]
-        if parts and not between and parts[-1].startswith(r"\d") and shape.startswith(r"\d"):
+        if parts and not between and parts[-1].startswith(DIGIT) and shape.startswith(DIGIT):
             parts[-1], shape = parts[-1].replace("{1,", "{"), shape.replace("{1,", "{")
         parts += (re.escape(between), shape)
         done = directive.end()

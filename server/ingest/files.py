@@ -17,14 +17,18 @@ from msgspec import Struct
 
 from engine.model.extract_formats import CsvFormat, ExtractFormat
 from server.ingest.columns import EXTRACT, FormatDetector
+from server.ingest.quotes import LoosePair, loose_pair
 from server.ingest.rejects import FILE, ROW, LoadFailed
 from server.ingest.workbooks import formulas_of, sheet_cells, unvalued_fault
 
 PIECE = 500_000  # rows in memory at once
 TYPED = (".parquet", ".arrow")
-MENDS = {
-    "invalid utf-8": "text files are UTF-8 unless csv: {encoding: windows-1252}, or another, says otherwise",
-    'could not parse `"': 'that " has no end: write a quotation mark inside a value twice, or remove it',
+NO_UTF8 = "text files are UTF-8 unless csv: {encoding: windows-1252}, or another, says otherwise"
+WRITTEN_AS: Final = {
+    ".csv": "it is no text of rows and columns",
+    ".xlsx": "it is no workbook, is damaged or has a password; open it in a spreadsheet and save it as .xlsx",
+    ".parquet": "it is no whole Parquet file; write it again",
+    ".arrow": "it is no whole Arrow file (the file format, not the stream); write it again",
 }
 TOO_WIDE = ("more fields than defined", "not specified in schema")  # what Polars says of a row with more values
 JUST_NOW = 60.0  # seconds in which a file without its end counts as one that is being written
@@ -80,7 +84,7 @@ def unchanged(path: Path) -> Iterator[None]:
             EXTRACT, f"{path.name} is written in another encoding ({fault}); set csv: {{encoding: …}}"
         ) from fault
     except (pl.exceptions.PolarsError, fastexcel.FastExcelError, OSError) as fault:
-        raise LoadFailed(EXTRACT, f"{path.name} cannot be read: {explain_fault(str(fault))}") from fault
+        raise LoadFailed(EXTRACT, f"{path.name} cannot be read: {explain_fault(path, fault)}") from fault
     if (before.st_size, before.st_mtime_ns, before.st_ino) != (after.st_size, after.st_mtime_ns, after.st_ino):
         raise LoadFailed(EXTRACT, f"{path.name} changed while it was read; load again when it is whole")
 
@@ -90,10 +94,13 @@ def located(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
     return frame.with_row_index(ROW, offset=first).select(pl.lit(name).alias(FILE), pl.all())
 
 
-def explain_fault(fault: str) -> str:
-    """Return what a library says of a file, and what to do about it where that is known."""
-    said = fault.strip().splitlines()[0]
-    return said + next((f"; {mend}" for part, mend in MENDS.items() if part in said), "")
+def explain_fault(path: Path, fault: Exception) -> str:
+    """Return why a file cannot be read in words of our own, and what to do about it."""
+    if isinstance(fault, OSError) and fault.strerror and fault.filename is not None:
+        return fault.strerror
+    if isinstance(fault, UnicodeError) or "invalid utf-8" in str(fault):
+        return NO_UTF8
+    return WRITTEN_AS.get(path.suffix.lower(), "it is damaged")
 
 
 def await_rest(path: Path, now: Callable[[], float] = time, rest: Callable[[float], None] = sleep) -> None:
@@ -190,6 +197,8 @@ def scan_csv(path: Path, dialect: CsvFormat) -> Iterator[FileScan]:
                 raise LoadFailed(EXTRACT, wide_row_fault(text, path.name, dialect, heading))
             yield FileScan(rows.drop(spare), heading.rows_above + 1)
         except pl.exceptions.PolarsError as fault:
+            if (loose := loose_quote(text, dialect)) is not None:
+                raise LoadFailed(EXTRACT, f"{path.name} {loose}") from fault
             if not any(part in str(fault) for part in TOO_WIDE):
                 raise
             raise LoadFailed(EXTRACT, wide_row_fault(text, path.name, dialect, heading)) from fault
@@ -256,6 +265,14 @@ def csv_rows(lines: Iterable[str], dialect: CsvFormat) -> Iterator[list[str]]:
     if dialect.quote == "":
         return csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE)
     return csv.reader(lines, delimiter=separator, quotechar=dialect.quote or '"')
+
+
+def loose_quote(text: Path, dialect: CsvFormat) -> LoosePair | None:
+    """Return the first quotation mark of a CSV file that has no other; None if they all pair."""
+    if dialect.quote == "":
+        return None
+    with text.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        return loose_pair(file, dialect.separator or ",", dialect.quote or '"')
 
 
 def wide_row_fault(text: Path, name: str, dialect: CsvFormat, heading: TableHeading) -> str:

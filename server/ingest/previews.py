@@ -38,7 +38,7 @@ def describe_files(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[
             except LoadFailed as refused:
                 yield f"{binding.key}: {refused}"
             except FAULTS as fault:
-                yield f"{binding.key}: {path.name} cannot be read: {explain_fault(str(fault))}"
+                yield f"{binding.key}: {path.name} cannot be read: {explain_fault(path, fault)}"
         if not paths:
             yield f"{binding.key}: no file matches {binding.extract} here"
 

@@ -1,8 +1,10 @@
 """Sampling: some rows of a file as text, from its head, its end and places between, with what its bytes say."""
 
 import codecs
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Final
 
@@ -25,10 +27,12 @@ from server.ingest.dialect import (
     split_records,
 )
 from server.ingest.encodings import ENCODING, UTF8, decode, detect_encoding
-from server.ingest.files import join_names
+from server.ingest.files import explain_fault, join_names
 from server.ingest.findings import Ambiguity, Finding, Findings, SampleFault, SampleQuestion, SampleTable
+from server.ingest.quotes import loose_pair
 from server.ingest.workbooks import formulas_of, sheet_cells, unvalued_fault
 
+QUOTE: Final = '"'
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
 SCANS: Final[Mapping[str, Callable[[Path], pl.LazyFrame]]] = {
     ".parquet": pl.scan_parquet,
@@ -144,8 +148,7 @@ def sample_file(path: Path, encoding: str | None = None) -> Iterator[SourceTable
         else:
             yield sample_typed(path)
     except (OSError, pl.exceptions.PolarsError, fastexcel.FastExcelError, UnicodeError) as fault:
-        said = str(fault).strip().splitlines()[0]
-        raise SampleFault(f"{path.name} cannot be read: {said}") from fault
+        raise SampleFault(f"{path.name} cannot be read: {explain_fault(path, fault)}") from fault
 
 
 def refuse_repeated(name: str, row: int, names: Sequence[str]) -> None:
@@ -177,13 +180,14 @@ def sample_text(path: Path, said: str | None = None) -> SourceTable:
     refuse_repeated(path.name, table.header_row, table.records[table.header_row - 1])
     if encoding.value == UTF8 and not is_whole and said is None:
         encoding = decided(path, encoding_behind(path, size) or encoding)
+    quote = quote_findings(path, head, encoding.value, table, whole=is_whole)
     footer = table.findings.value("csv.skip_footer") or 0
     numbered = [(row, record) for row, record in enumerate(table.records, 1) if row > table.header_row]
     numbered = numbered[: len(numbered) - footer]
     rows: list[tuple[int | None, list[str]]] = [(row, record) for row, record in numbered]
     if not is_whole:
         rows += [(None, record) for record in records_behind(path, size, encoding.value, table)]
-    found = Findings((encoding,) if encoding.value != "utf-8" else ()).and_(table.findings)
+    found = Findings((encoding,) if encoding.value != "utf-8" else ()).and_(table.findings, quote)
     return SourceTable(
         path=path,
         sample=to_sample(path.name, table.columns, rows),
@@ -193,6 +197,17 @@ def sample_text(path: Path, said: str | None = None) -> SourceTable:
         is_whole=is_whole,
         megabytes=size / 1e6,
     )
+
+
+def quote_findings(path: Path, head: bytes, encoding: str, table: TextTable, *, whole: bool) -> Findings:
+    """Return that quotation marks are letters, where one has no other. Raises SampleFault if others enclose values."""
+    text, separator = decode(head, encoding, whole=whole), table.findings.value("csv.separator")
+    loose = loose_pair(StringIO(text, newline=""), separator, QUOTE) if QUOTE in text else None
+    if loose is None or (loose.begins and not whole):  # a part may end inside a value
+        return Findings()
+    if loose.begins or re.search(rf"(^|{re.escape(separator)}){QUOTE}", text, re.MULTILINE):
+        raise SampleFault(f"{path.name} {loose}")
+    return Findings((Finding("csv.quote", "none", f"row {loose.row} has a quotation mark inside a value"),))
 
 
 def decided(path: Path, found: Finding | Ambiguity) -> Finding:

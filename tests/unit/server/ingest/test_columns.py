@@ -41,7 +41,7 @@ def unit_of(text: str, places: int) -> int | str:
     if not text:
         return "is missing"
     if not set(text) <= set("0123456789+-.eE") or not any(digit.isdigit() for digit in text):
-        return "is too large" if text.isdigit() else "is no number"
+        return "is no number"
     try:
         units = Decimal(text).scaleb(places)
     except ArithmeticError:
