@@ -1,6 +1,7 @@
 """Random small books, metrics and requests."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
@@ -76,13 +77,27 @@ def weighted_tree(draw: st.DrawFn) -> tuple[OracleEdge, ...]:
 
 
 def is_sound(edges: tuple[OracleEdge, ...]) -> bool:
-    """Tell whether every leaf has one weight below every node."""
+    """Tell whether every leaf has one weight below every node, and reaches it once where that weight is not 1."""
     try:
         for node in (TOP, *placed(edges)):
             node_weights(edges, node, set(PRODUCTS))
     except TwoWeights:
         return False
+    for node in placed(edges):
+        reached = Counter(paths_below(edges, node, set(PRODUCTS)))
+        if any(count > 1 and weight != 1 for (_, weight), count in reached.items()):
+            return False
     return all(edge.parent in (TOP, *placed(edges)) for edge in edges)
+
+
+def paths_below(edges: tuple[OracleEdge, ...], node: str, known: set[str]) -> Iterator[tuple[str, Fraction]]:
+    """Yield the leaf and the weight of each path below a node."""
+    if node in known:
+        yield node, Fraction(1)
+    for edge in edges:
+        if edge.parent == node and Fraction(edge.weight):
+            for leaf, weight in paths_below(edges, edge.node, known):
+                yield leaf, weight * Fraction(edge.weight)
 
 
 @st.composite
