@@ -213,7 +213,9 @@ class Oracle:
             return LONG_AGO, window.first - DAY
         return window.first, window.last
 
-    def _read(self, base: str, side: WrittenSide, window: Window, scope: Scope) -> tuple[tuple[SideRow, ...], int]:
+    def _read(
+        self, base: str, side: WrittenSide, window: Window, scope: Scope, *, before_close: bool = False
+    ) -> tuple[tuple[SideRow, ...], int]:
         """Return the rows that a metric reads before its own restriction and any filter, and what divides their sum."""
         domain, body = self.books.metrics[base]
         rows = self.held(domain, side, scope)
@@ -222,6 +224,8 @@ class Oracle:
         if rule in ("to_date", "last_known"):
             first = {"range": first, "fiscal_year": self.year_of(last)}.get(since, LONG_AGO)
         rows = inside(rows, first, last)
+        if before_close:
+            return rows, 1
         if rule == "closing":
             return self.closing(base, rows), 1
         if rule == "last_known":
@@ -287,13 +291,18 @@ class Oracle:
 
     # Figures.
 
-    def counted(self, base: str, side: WrittenSide, cell: AskedCell, scope: Scope) -> Fraction | None:
-        """Return what a metric makes of the rows of a cell, None where there are none."""
+    def counted(
+        self, base: str, side: WrittenSide, cell: AskedCell, scope: Scope, *, before_close: bool = False
+    ) -> Fraction | None:
+        """Return what a metric makes of the rows of a cell, None where there are none.
+
+        `before_close`: of all rows in its days, those before its close too.
+        """
         window = self.window(side, cell)
         if window is None:
             return None
         domain, body = self.books.metrics[base]
-        rows, divisor = self.read(base, side, window, scope)
+        rows, divisor = self.read(base, side, window, scope, before_close=before_close)
         cuts = list(self.cuts(domain, body, cell))
         found = []
         for each in rows:

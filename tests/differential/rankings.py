@@ -79,11 +79,18 @@ class OracleRanking:
 
     def is_there(self, cell: AskedCell, *, certainly: bool = False) -> bool:
         """Tell whether a member has a row: a figure, or if that is not certain rows behind a figure that is blank."""
+        lines = [line for line in self.lines if not self.repeats(line, cell)]
         for reference in self.references:
-            for line in self.lines:
+            for line in lines:
                 if self.oracle.figure(line, reference, cell) is not None:
                     return True
         return not certainly and any(self.has_rows(cell, reference) for reference in self.references)
+
+    def repeats(self, line: str, cell: AskedCell) -> bool:
+        """Tell whether a line repeats its aggregate in a cell: such a figure makes no member."""
+        books, oracle = self.oracle.books, self.oracle
+        keys = (*cell.members, *cell.leaves)
+        return any(not books.has(books.metrics[base][0], key) for base in oracle.bases(line) for key in keys)
 
     def has_rows(self, cell: AskedCell, reference: Reference) -> bool:
         """Tell whether any metric has rows in a cell that may be asked for."""
@@ -92,7 +99,8 @@ class OracleRanking:
             if len(set(reference.sides)) < 2
             else reference.sides[0].scenarios | reference.sides[1].scenarios
         )
-        for base in {base for line in self.lines for base in self.oracle.bases(line)}:
+        bases = {base for line in self.lines for base in self.oracle.bases(line)}
+        for base in (base for base in bases if not self.repeats(base, cell)):
             for side in reference.sides:
                 try:
                     self.oracle.check(base, side, cell, scope)
@@ -102,7 +110,7 @@ class OracleRanking:
                         self.oracle.books.has(domain, key) for key in cell.filters
                     ):
                         continue
-                if self.oracle.counted(base, side, cell, scope) is not None:
+                if self.oracle.counted(base, side, cell, scope, before_close=True) is not None:
                     return True
         return False
 
