@@ -56,6 +56,7 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
     reader: Reader
     stop: Stop = never
     before_close: bool = False  # reads every day of the windows of closing balances also without members
+    of_report: Availability | None = None  # of the report whose others it shows: what that cannot ask is not read
 
     @cached_property
     def availability(self) -> Availability:
@@ -122,9 +123,10 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
 
         def make() -> PlanReads:
             self.stop()
-            return PlanReads.of(self.rows, self.references, self.availability, nests=self.query.nests)
+            askable = (self.availability, *([self.of_report] if self.of_report else ()))
+            return PlanReads.of(self.rows, self.references, askable, nests=self.query.nests)
 
-        key = ("reads", self.rows, self.availability, self.references, self.query.nests)
+        key = ("reads", self.rows, self.availability, self.of_report, self.references, self.query.nests)
         return self.reader.memo_as_seen(key, make, lambda made: made.size)
 
     @property

@@ -42,12 +42,15 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
 
     @classmethod
     def of(
-        cls, rows: Sequence[Row], references: Sequence[Reference], availability: Availability, *, nests: bool
+        cls, rows: Sequence[Row], references: Sequence[Reference], askable: Sequence[Availability], *, nests: bool
     ) -> "PlanReads":
-        """Return what some rows read in the columns of some references, perhaps with sub-totals."""
-        reader = availability.reader
+        """Return what some rows read in the columns of some references, perhaps with sub-totals.
+
+        The first of `askable` is the availability of the plan; a base is read if each of them can ask for it.
+        """
+        availability, reader = askable[0], askable[0].reader
         every = (base for row in rows if row.expression for base in row.expression.bases)
-        bases = tuple(base for base in dict.fromkeys(every) if availability.why_not_base(base) is None)
+        bases = tuple(base for base in dict.fromkeys(every) if not any(known.why_not_base(base) for known in askable))
         balances = {(base.domain, base.stock_group, base.over_time): base for base in bases if base.over_time.closes}
         filters = availability.filters
         axes = tuple(axis_of(at, key, reader, filters) for at, key in enumerate(availability.dimensions))

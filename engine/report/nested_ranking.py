@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.model.errors import BadArguments
 from engine.model.exact import ONE
-from engine.model.formulas import Figure, Nothing
+from engine.model.formulas import Figure
 from engine.model.stopping import watched
 from engine.plans.figures import FigurePlan, Figures, collect_together
 from engine.plans.places import Coordinates
@@ -30,7 +30,6 @@ from engine.report.ranking import (
     figures_by_row,
     in_order,
     into_parent,
-    is_available,
     members_of,
     others_plan,
 )
@@ -148,12 +147,7 @@ class NestedRanking(Struct, frozen=True, dict=True):
 
     def others(self, group: FoldedGroup, figures: Figures) -> Iterator[Entry]:
         """Yield the places of the others of a group: the row that holds them, then what stands below it."""
-        by_row = [
-            columns if is_available(row, self.plan) else [[Nothing.UNAVAILABLE] * len(figures.places)] * len(columns)
-            for row, columns in zip(
-                self.plan.rows, figures_by_row(group.plan, figures, Variances(figures)), strict=True
-            )
-        ]
+        by_row = figures_by_row(group.plan, figures, Variances(figures))
         dimension = self.plan.query.breakdown[len(group.above)]
         member = ReportMember(dimension.key, OTHERS, OTHERS_LABEL)
         ranked, last = RankedFigures(figures, by_row, (*group.above, member), group.holds), len(figures.places) - 1
@@ -194,7 +188,8 @@ def within(plan: FigurePlan, named: Sequence[ReportMember]) -> FigurePlan:
     filters = [known for known in query.filters if known.dimension.key not in keys]
     for dimension, member in zip(dimensions, named, strict=False):
         filters.append(filter_of(dimension, selection_of_member(member, plan), plan.reader))
-    return replace(plan, query=replace(query, filters=tuple(filters), breakdown=dimensions[len(named) :]))
+    below = replace(query, filters=tuple(filters), breakdown=dimensions[len(named) :])
+    return replace(plan, query=below, of_report=plan.of_report or plan.availability)
 
 
 def too_many_groups() -> BadArguments:

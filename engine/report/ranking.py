@@ -12,14 +12,13 @@ from engine.model.caching import MOST_KEPT
 from engine.model.errors import BadArguments, quoted
 from engine.model.evaluation import FigureCube, Places
 from engine.model.exact import ONE, Exact
-from engine.model.formulas import Figure, Nothing
+from engine.model.formulas import Figure
 from engine.model.requests import Exclusion
 from engine.model.scenarios import Variance
 from engine.model.stopping import watched
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.places import Coordinates
 from engine.plans.report_size import refuse_too_many_shown
-from engine.plans.rows import Row
 from engine.plans.variances import Variances
 from engine.plans.weight_notes import is_weighed
 from engine.plans.weights import Axis
@@ -233,7 +232,8 @@ def others_plan(plan: FigurePlan, shown: Sequence[str]) -> FigurePlan:
     refuse_shared_leaves(plan.axes[0], plan.reader)
     first, left = plan.query.breakdown[0], filter_without(plan, shown)
     filters = (*(known for known in plan.query.filters if known.dimension.key != first.key), left)
-    return replace(plan, query=replace(plan.query, filters=filters, breakdown=plan.query.breakdown[1:]))
+    query = replace(plan.query, filters=filters, breakdown=plan.query.breakdown[1:])
+    return replace(plan, query=query, of_report=plan.of_report or plan.availability)
 
 
 def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTable:
@@ -261,20 +261,9 @@ def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTa
         )
     return FigureTable.of(
         tuple(places),
-        [
-            [
-                list(column[: len(within)]) if is_available(row, plan) else [Nothing.UNAVAILABLE] * len(within)
-                for column in columns
-            ]
-            for row, columns in zip(plan.rows, by_row, strict=True)
-        ],
+        [[list(column[: len(within)]) for column in columns] for columns in by_row],
         [(figures, at) for at in range(len(within))],
     )
-
-
-def is_available(row: Row, plan: FigurePlan) -> bool:
-    """Tell whether a plan can show figures of a row."""
-    return row.expression is not None and plan.availability.why_not(row.expression) is None
 
 
 def filter_without(plan: FigurePlan, shown: Sequence[str]) -> Filter:
@@ -283,12 +272,31 @@ def filter_without(plan: FigurePlan, shown: Sequence[str]) -> Filter:
 
 
 def exclusion_of(plan: FigurePlan, shown: Sequence[str]) -> Exclusion:
-    """Return what a filter by the first dimension names to leave out the members shown, beside what is filtered."""
+    """Return what a filter by the first dimension names to keep the leaves of the members that are not shown.
+
+    It leaves out the members shown, and what lies below an edge of weight 0 and thus in none of the others.
+    """
     first = plan.query.breakdown[0]
     asked = next((known.asked for known in plan.query.filters if known.dimension.key == first.key), ())
-    if isinstance(asked, Exclusion):
-        return Exclusion(exclude=(*asked.exclude, *shown), include=asked.include)
-    return Exclusion(exclude=tuple(shown), include=asked)
+    without, among = (asked.exclude, asked.include) if isinstance(asked, Exclusion) else ((), asked)
+    named = Exclusion(exclude=(*without, *shown), include=among)
+    return Exclusion(exclude=(*named.exclude, *in_no_other(plan, shown, named)), include=among)
+
+
+def in_no_other(plan: FigurePlan, shown: Sequence[str], named: Exclusion) -> list[str]:
+    """Return the uppermost visible nodes whose leaves an exclusion keeps and no member has but those shown."""
+    axis, reader = plan.axes[0], plan.reader
+    kept = filter_of(plan.query.breakdown[0], named, reader).leaves
+    outside = {code for code, weight in watched(kept.items()) if not weight}
+    for member in watched(set(axis.ids).difference(shown)) if outside else ():
+        outside.difference_update(axis.members[member])
+    nodes: list[str] = []
+    for node in watched(reader.members(axis.key).ids()) if outside else ():
+        leaves = reader.members(axis.key).leaves(node).keys()
+        if leaves and leaves <= outside and reader.sees(axis.key, node):
+            nodes.append(node)
+            outside -= leaves
+    return nodes
 
 
 def refuse_shared_leaves(axis: Axis, reader: Reader) -> None:

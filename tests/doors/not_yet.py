@@ -5,10 +5,7 @@ BY_WORDS = "init decides by a word of the file what moves money"
 NOT_READ = "init refuses this kind of file, or writes what a load refuses"
 OTHER_FORMAT = "init does not read this format"
 
-DIFFERENTIAL: dict[str, str] = {
-    "F15_others_beyond_its_members": "(others) holds leaves of none of its members",
-    "F16_holds_counts_members_not_there": "(others) counts members that have no row",
-}
+DIFFERENTIAL: dict[str, str] = {}
 REPORTS: dict[str, str] = {
     "balance_side": NO_CALL,
     "coarse_budget": "a domain has one grain of time for all its scenarios",
