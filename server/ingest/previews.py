@@ -8,8 +8,10 @@ from typing import Any, Final
 import fastexcel
 import polars as pl
 
+from engine.model.calendar.periods import Grain
 from engine.model.extract_formats import ExtractFormat
 from engine.model.feeds import PERIOD_PLACE, Binding, SourceKind
+from server.ingest.columns import read_days
 from server.ingest.delivery import target_of
 from server.ingest.detection import ISO, FeedFormat
 from server.ingest.extract_columns import extract_columns
@@ -66,13 +68,25 @@ def reading_of(binding: Binding, path: Path, place: BooksFolder) -> Mapping[str,
     with scan_file(path, formats, binding.sheet) as scanned:
         rows = located(scanned.rows.head(ROWS).collect(), path.name, scanned.first)
     formats.paths.clear()  # so that no column is read to the end of its file
-    pieces = reshape(rows, binding.format, path.name, UnloadedRows())
+    pieces = list(reshape(rows, binding.format, path.name, UnloadedRows()))
     found = [formats.of_rows(piece, path.name).format for piece in pieces]
-    return keys_of(path, formats.of_file(path), found[-1], formats)
+    keys = keys_of(path, formats.of_file(path), found[-1], formats)
+    days = found[-1].dates.format or (ISO if holds_iso_days(pieces, formats) else None)
+    return {**keys, "dates.format": days} if days and formats.columns.days else keys
+
+
+def holds_iso_days(pieces: Sequence[pl.DataFrame], formats: FeedFormat) -> bool:
+    """Tell whether every text of a column of days is an ISO day: a format would refuse codes of periods (2026-01)."""
+    columns = [piece[name] for piece in pieces for name in formats.columns.days if piece.schema.get(name) == pl.String]
+    texts = [text for column in columns if (text := column.str.strip_chars().drop_nulls()).len()]
+    written = [text.filter(text != "") for text in texts]
+    return any(text.len() for text in written) and all(
+        read_days(text, Grain.DATE, formats.calendar).is_not_null().all() for text in written
+    )
 
 
 def keys_of(path: Path, file: ExtractFormat, rows: ExtractFormat, formats: FeedFormat) -> Mapping[str, Any]:
-    """Return the keys of a format that a reader of the file wants to know; of numbers and days where it has some."""
+    """Return the keys of a format that a reader of the file wants to know, without those of days."""
     numbers, csv = rows.numbers, file.csv
     shown: dict[str, Any] = {}
     if path.suffix.lower() == ".csv":
@@ -86,4 +100,4 @@ def keys_of(path: Path, file: ExtractFormat, rows: ExtractFormat, formats: FeedF
     shown |= {"numbers.negative": numbers.negative.value} if numbers.negative else {}
     shown |= {"numbers.none": list(numbers.none)} if numbers.none else {}
     shown |= {"numbers.factor": str(numbers.factor)} if numbers.factor else {}
-    return shown | ({"dates.format": rows.dates.format or ISO} if formats.columns.days else {})
+    return shown

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from engine.instance.read import read_instance
 from server.ingest.folder import BooksFolder
 from server.ingest.previews import describe_files
@@ -41,3 +43,24 @@ def test_a_file_that_a_load_would_refuse_is_told_with_the_keys_that_decide(tmp_p
     assert said.startswith('gl: gl.csv is written with dates: {format: "%m/%d/%Y"}')
     (instance / "data" / "gl.csv").unlink()
     assert told(instance, state) == ["gl: no file matches gl.csv here"]
+
+
+@pytest.mark.parametrize(
+    ("grain", "texts", "days"),
+    [
+        ("month", ("2026-01", "2026-02"), None),
+        ("month", ("2026-01", "2026-02-28"), None),
+        ("quarter", ("2026-Q1", ""), None),
+        ("day", ("2026-01-31", "2026-02-28"), "%Y-%m-%d"),
+        ("month", ("2026-01-31 00:00:00", "2026-02-28"), "%Y-%m-%d"),
+        ("month", ("01/2026", "02/2026"), "%m/%Y"),
+    ],
+)
+def test_codes_of_periods_are_told_without_a_format_that_would_refuse_them(
+    tmp_path: Path, grain: str, texts: tuple[str, str], days: str | None
+) -> None:
+    text = HEAD + "".join(f"{day},1,5\n" for day in texts)
+    (said,) = told(instance_of(tmp_path, text, grain, map={}), tmp_path / "state")
+    assert said.startswith("gl: gl.csv is read with ")
+    assert ("dates" in said) is (days is not None)
+    assert days is None or f'dates: {{format: "{days}"}}' in said
