@@ -127,6 +127,11 @@ class ClickHouseWarehouse(Warehouse):
         for among in in_pieces(sorted(parts)):
             self._execute(SqlStatement(f"delete from {of_shards} where {self.dialect.name_of(PART)} in ({among})"))
 
+    def remove(self, table: WarehouseTable) -> None:
+        """Drop a table with its rows; where a cluster is named, that of all shards and theirs; see Warehouse."""
+        for text in removals_of(table, self._cluster):
+            self._execute(SqlStatement(text))
+
     def close(self) -> None:
         """Close every session. Statements that run are not waited for."""
         super().close()
@@ -230,6 +235,16 @@ def refusal(code: int | None) -> WarehouseDown | StatementRefused:
         return WarehouseDown(f"ClickHouse {FAILURES[code]}")
     known = REFUSALS.get(code, "see its log")
     return StatementRefused(f"ClickHouse refused a statement about the facts (code {code}): {known}")
+
+
+def removals_of(table: WarehouseTable, cluster: str | None) -> list[str]:
+    """Return the statements that drop the table of a domain, and in a cluster first the one over all shards."""
+    name = CLICKHOUSE.name_of
+    *schema, relation = table.name
+    if cluster is None:
+        return [f"drop table if exists {name(*table.name)} sync"]
+    whole, shard = name(*table.name), name(*schema, relation + SHARD)
+    return [f"drop table if exists {each} on cluster {name(cluster)} sync" for each in (whole, shard)]
 
 
 def tables_of(table: WarehouseTable, cluster: str | None) -> list[str]:

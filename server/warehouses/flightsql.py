@@ -123,6 +123,9 @@ class FlightSqlWarehouse(AdbcWarehouse):
                 held.delete(f"{PART} in ({among})")
             held.vacuum(retention_hours=KEPT, enforce_retention_duration=False, dry_run=False)
 
+    def remove(self, table: WarehouseTable) -> None:
+        """Do nothing: the library deletes rows but no tables, so an empty table stays in the lake; see Warehouse."""
+
     def columns(self, relation: str) -> frozenset[str]:
         """Return the columns of a table; see Warehouse."""
         with suppress(StatementRefused):

@@ -38,7 +38,8 @@ class EngineRights(Struct, frozen=True, kw_only=True):
     least_words: str
     may_write: str  # tables of facts that the user may change
     may_create: str  # schemas in which it may make one
-    without_writing: str  # what to do about a reader who may write
+    without_creating: str  # what to do about a reader who may make one
+    without_writing: str  # and about one who may write
     with_creating: str  # and about a loader who may not
 
 
@@ -51,6 +52,7 @@ RIGHTS: Final[Mapping[WarehouseKind, EngineRights]] = {  # DuckDB and Sail have 
         "and c.relname like 'tieout_facts_%' and c.relnamespace = current_schema()::regnamespace "
         "and has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')",
         may_create="select count(*) as tieout_found where has_schema_privilege(current_schema(), 'CREATE')",
+        without_creating="revoke CREATE on the schema from it, and from PUBLIC, whose rights it has",
         without_writing="give it a user that has SELECT on the tables and nothing else",
         with_creating="grant it USAGE and CREATE on the schema",
     ),
@@ -61,6 +63,7 @@ RIGHTS: Final[Mapping[WarehouseKind, EngineRights]] = {  # DuckDB and Sail have 
         least_words="ClickHouse 24.8",
         may_write="select if(getSetting('readonly') = 0, 1, 0) as tieout_found",
         may_create="select if(getSetting('readonly') = 0, 1, 0) as tieout_found",
+        without_creating="give it `settings readonly = 2`",
         without_writing="give it `settings readonly = 2` and SELECT on the tables",
         with_creating="take `settings readonly` from it, and grant it what docs/operations/warehouse.md lists",
     ),
@@ -121,6 +124,8 @@ def reader_faults(kind: WarehouseKind, reader: Warehouse, columns: Mapping[str, 
         yield f"{kind.value} is older than {rights.least_words}: upgrade it"
     try:
         refuse_writer(kind, reader)
+        if rights is not None and number(reader, rights.may_create):
+            yield f"{READER} may make tables beside those of facts: {rights.without_creating}"
     except ReaderMayWrite as refusal:
         yield str(refusal)
     for domain, known in columns.items():
@@ -155,16 +160,32 @@ TRIAL_ROWS: Final = pl.DataFrame(
 def trial_faults(placement: FactsPlacement, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     """Put rows at the ends of what columns hold, count them, read them as the server does, and delete them.
 
-    Yields what went wrong, in lines with what to do. The table of the trial stays, without rows.
+    Yields what went wrong, in lines with what to do. The table of the trial is dropped; a lake keeps it, without rows.
     """
     try:
         with (
             closing(open_warehouse(placement, environment, writes=True)) as loader,
             closing(open_warehouse(placement, environment)) as reader,
         ):
-            yield from trial_differences(WarehouseParts(loader), WarehouseParts(reader))
-    except (StoreDown, Unavailable) as down:
+            parts = WarehouseParts(loader)
+            try:
+                yield from trial_differences(parts, WarehouseParts(reader))
+                refuse_writer(placement.kind, reader)  # who may write the table that loads make, if none was there
+            except ReaderMayWrite as refusal:
+                yield str(refusal)
+            except (StoreDown, Unavailable) as down:
+                yield f"the trial failed: {down}"
+            yield from removal_faults(parts)
+    except StoreDown as down:
         yield f"the trial failed: {down}"
+
+
+def removal_faults(loader: WarehouseParts) -> Iterator[str]:
+    """Drop the table of the trial, and yield what keeps it from that."""
+    try:
+        loader.remove(TRIAL)
+    except Unavailable as down:
+        yield f"the table of the trial stays ({down}): drop it, and grant {LOADER} to drop it"
 
 
 def trial_differences(loader: WarehouseParts, reader: WarehouseParts) -> Iterator[str]:

@@ -64,6 +64,13 @@ class WarehouseParts:
             if self._warehouse.has(table):
                 self._warehouse.drop(table, numbers)
 
+    def remove(self, domain: str) -> None:
+        """Drop the table of a domain, as far as the engine can; see Warehouse."""
+        table = self._table(domain, {})
+        with self._failures(domain):
+            self._warehouse.remove(table)
+        self._made = {other for other in self._made if other.name != table.name}
+
     def _table(self, domain: str, kinds: Mapping[str, ColumnKind]) -> WarehouseTable:
         return warehouse_table(domain, kinds, self._schema)
 

@@ -249,6 +249,10 @@ class Warehouse(ABC):
             text = f"delete from {name(*table.name)} where {name(PART)} in ({among})"
             self._execute(SqlStatement(text))
 
+    def remove(self, table: WarehouseTable) -> None:
+        """Drop a table with its rows; one that does not exist is fine."""
+        self._execute(SqlStatement(f"drop table if exists {self.dialect.name_of(*table.name)}"))
+
     def close(self) -> None:
         """Close every session."""
         self._threads.shutdown()

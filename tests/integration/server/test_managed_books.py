@@ -28,7 +28,7 @@ from server.ingest.staging import open_parts, staging
 from server.run.backup import BundleFault, back_up, restore
 from server.run.commands import provision as provision_command
 from server.warehouses.duckdb import DuckDbWarehouse
-from server.warehouses.lacks import TRIAL_ROWS, trial_faults
+from server.warehouses.lacks import TRIAL_ROWS, engine_faults, trial_faults
 from tests.support.books import ROOT, load_feeds
 from tests.support.feeding import ONCE_A_YEAR, running
 from tests.support.forking import tieout
@@ -182,7 +182,7 @@ def test_check_says_in_a_line_each_what_the_engine_lacks_and_who_may_write(manag
     assert check_lines(managed, "--engine") == []
     assert check_lines(managed, FACTS_LOADER_URL="") == ["FACTS_LOADER_URL is not set here, so no load can run here"]
     (writes,) = check_lines(managed, FACTS_URL=managed.loader)
-    assert writes.startswith("the user who reads is a user who may write (2 tables of facts): give it a user that has")
+    assert writes.startswith("the user who reads is a user who may write (1 tables of facts): give it a user that has")
     away = make_conninfo(managed.reader, host=str(managed.state))
     assert check_lines(managed, FACTS_URL=away) == [
         "FACTS_URL (the user who reads): PostgreSQL of `facts` cannot be reached: nothing listens at its address"
@@ -222,6 +222,40 @@ def test_no_server_starts_without_its_engine_or_with_a_reader_who_may_write_or_p
         assert "Traceback" not in refused.stderr
 
 
+def trial_tables(owner: str) -> list[tuple[str]]:
+    """Return the tables of trials that PostgreSQL holds."""
+    with closing(psycopg.connect(owner)) as database:
+        return database.execute("select relname from pg_class where relname like 'tieout_facts_%trial%'").fetchall()
+
+
+def test_a_trial_on_an_empty_schema_sees_a_reader_who_may_write_and_leaves_no_table(
+    managed: ManagedBooks, owner: str
+) -> None:
+    managed.place("postgresql")
+    grant(owner)
+    placement = FactsPlacement(kind=WarehouseKind.POSTGRESQL, reader="READER", loader="LOADER", seconds=5)
+    addresses = {"READER": managed.reader, "LOADER": managed.loader}
+    assert list(trial_faults(placement, addresses)) == []
+    assert list(engine_faults(placement, {}, addresses)) == []
+    assert trial_tables(owner) == []
+    owns = (
+        "the user who reads is a user who may write (1 tables of facts): give it a user that has SELECT on the tables"
+    )
+    (said,) = trial_faults(placement, {**addresses, "READER": managed.loader})
+    assert said.startswith(owns)
+    assert trial_tables(owner) == []
+    schema = conninfo_to_dict(owner)["options"].partition("=")[2]
+    with closing(psycopg.connect(owner, autocommit=True)) as database:
+        granted = f"alter default privileges for role {schema}_loader in schema {schema} grant insert on tables to "
+        database.execute(f"{granted} {schema}_reader".encode())
+        (said,) = trial_faults(placement, addresses)
+        assert said.startswith(owns)
+        database.execute(f"grant create on schema {schema} to {schema}_reader".encode())
+    (said,) = engine_faults(placement, {}, addresses)
+    assert said.startswith("the user who reads may make tables beside those of facts: revoke CREATE on the schema from")
+    assert trial_tables(owner) == []
+
+
 def test_a_load_reads_nothing_while_its_engine_is_away(managed: ManagedBooks, monkeypatch: pytest.MonkeyPatch) -> None:
     managed.place("postgresql")
     monkeypatch.setenv("FACTS_LOADER_URL", make_conninfo(managed.loader, host=str(managed.state)))
@@ -240,6 +274,8 @@ def test_a_trial_finds_an_engine_that_does_not_keep_what_it_is_given(
     placement = FactsPlacement(kind=WarehouseKind.DUCKDB, reader="READER", loader="LOADER", seconds=1)
     environment = dict.fromkeys(("READER", "LOADER"), str(tmp_path / "facts.duckdb"))
     assert list(trial_faults(placement, environment)) == []
+    with closing(duckdb.connect(environment["READER"], read_only=True)) as database:
+        assert database.execute("select table_name from information_schema.tables").fetchall() == []
     monkeypatch.setattr(DuckDbWarehouse, "drop", lambda *_: None)
     assert "keeps rows that the user of loads deleted: grant it DELETE" in "".join(trial_faults(placement, environment))
     (missing,) = trial_faults(placement, {**environment, "READER": str(tmp_path / "other.duckdb")})

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from server.warehouses.clickhouse import FAILURES, REFUSALS, ClickHouseWarehouse, external_data, refusal, tables_of
+from server.warehouses.clickhouse import (
+    FAILURES,
+    REFUSALS,
+    ClickHouseWarehouse,
+    external_data,
+    refusal,
+    removals_of,
+    tables_of,
+)
 from server.warehouses.dialects import CLICKHOUSE
 from server.warehouses.tables import WarehouseTable
 from server.warehouses.warehouse import StatementRefused, WarehouseDown
@@ -29,6 +37,16 @@ def test_one_server_has_a_table_of_rows_sorted_by_part() -> None:
         ),
         *(f'alter table "tieout_facts_gl" add column if not exists {column}' for column in COLUMNS[1]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "names"), [(None, ["tieout_facts_gl"]), ("main", ["tieout_facts_gl", "tieout_facts_gl_shard"])]
+)
+def test_a_table_is_dropped_with_those_of_its_shards(cluster: str | None, names: list[str]) -> None:
+    drops = [sqlglot.parse_one(text, dialect="clickhouse") for text in removals_of(LEDGER, cluster)]
+    assert [drop.find(exp.Table).name for drop in drops] == names
+    assert all(drop.args["exists"] for drop in drops)
+    assert all(("on cluster" in text) is (cluster is not None) for text in removals_of(LEDGER, cluster))
 
 
 def test_a_cluster_has_replicated_tables_and_one_that_sends_each_part_to_a_shard() -> None:
