@@ -35,12 +35,13 @@ Row = Sequence[RowValue]
 
 
 class Snapshot(Struct, frozen=True):
-    """A snapshot that its reader may see in full: its bytes, its title, and notes on newer data."""
+    """A snapshot that its reader may see in full: its bytes, its title, notes on newer data, and how long it is."""
 
     data: bytes
     label: str
     permission: Permission
     newer: tuple[Note, ...]
+    rows: int = 0  # of its table: the figures of a report
 
 
 def admit(data: bytes, reader: Reader) -> Snapshot:
@@ -49,7 +50,10 @@ def admit(data: bytes, reader: Reader) -> Snapshot:
     label, permission = header.get("label", header.get("source")), permission_from(header.get("permission") or {})
     if not isinstance(label, str) or permission is None or not still_allows(permission, reader):
         raise ExpiredReference.of()
-    return Snapshot(data, label, permission, tuple(newer_data(permission, reader)))
+    rows = header.get("rows", 0)  # release 0.3.0 did not write it
+    return Snapshot(
+        data, label, permission, tuple(newer_data(permission, reader)), rows if isinstance(rows, int) else 0
+    )
 
 
 def restore(data: bytes | pa.Buffer, newer: Sequence[Note]) -> Kept:

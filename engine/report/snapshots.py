@@ -140,7 +140,8 @@ def keep(kept: Kept) -> bytes:
     elsewhere = {kind.body, *kind.unseen}
     head = {field.name: getattr(kept, field.name) for field in kind.fields if field.name not in elsewhere}
     aside = {field: getattr(kept, field) for field in kind.unseen}
-    return write(pa.table(columns), {"kind": name, "width": width, **head}, aside)
+    whole = pa.table(columns)
+    return write(whole, {"kind": name, "width": width, "rows": whole.num_rows, **head}, aside)
 
 
 def tabled(kept: Kept) -> pa.Table:

@@ -13,10 +13,10 @@ from msgspec import Struct, field
 from engine.books.books import Shelf
 from engine.books.reader import Reader
 from engine.instance.read import Instance
-from engine.model.errors import ExpiredReference, Unavailable
+from engine.model.errors import ExpiredReference, TransformLimit, Unavailable
 from engine.model.notes import Note
 from engine.model.profiles import Profile
-from engine.plans.report_size import MOST_GROUPS, ReportSize
+from engine.plans.report_size import MOST_FIGURES, MOST_GROUPS, ReportSize
 from engine.present.answers.budget import DataRef
 from engine.report.admission import Snapshot, admit
 from engine.report.snapshots import Kept, given, keep
@@ -67,15 +67,28 @@ class CallerDatasets(Struct, frozen=True):
         except ExpiredReference as expired:
             raise ExpiredReference.of(reference, field="data_ref") from expired
 
-    def given(self, references: Sequence[str]) -> list[Kept]:
-        """Return kept results as a script receives them; raises ExpiredReference for the first that is missing."""
-        found = []
+    def given(self, references: Sequence[str], measured: Callable[[int], None] = lambda _: None) -> list[Kept]:
+        """Return kept results as a script receives them; raises ExpiredReference for the first that is missing.
+
+        `measured` is called with the number of their rows together before the first is opened.
+        """
+        data: list[bytes] = []
+        rows = 0
         for at, reference in enumerate(references):
-            try:
-                found.append(given(self._read(reference), self.reader))
-            except ExpiredReference as expired:
-                raise ExpiredReference.of(reference, field=f"data_refs.{at}") from expired
-        return found
+            with expired_at(reference, at):
+                snapshot = admit(self._read(reference), self.reader)
+            data.append(snapshot.data)
+            rows += snapshot.rows
+            if sum(map(len, data)) > MOST_BYTES:
+                raise too_large_together(f"{MOST_BYTES >> 20} MB as they are kept")
+        if rows > MOST_FIGURES:
+            raise too_large_together(f"{MOST_FIGURES:,} rows")
+        measured(rows)
+        results = []
+        for at, (reference, one) in enumerate(zip(references, data, strict=True)):
+            with expired_at(reference, at):
+                results.append(given(one, self.reader))
+        return results
 
     def _read(self, reference: str) -> bytes:
         try:
@@ -88,6 +101,24 @@ class CallerDatasets(Struct, frozen=True):
         if data is None:
             raise ExpiredReference.of()
         return data
+
+
+@contextmanager
+def expired_at(reference: str, at: int) -> Iterator[None]:
+    """Say of an expired reference which of several it is."""
+    try:
+        yield
+    except ExpiredReference as expired:
+        raise ExpiredReference.of(reference, field=f"data_refs.{at}") from expired
+
+
+def too_large_together(most: str) -> TransformLimit:
+    """Return the refusal of results that are too large to open together."""
+    return TransformLimit(
+        f"These results hold more than {most} together, the most that one call opens. Name fewer references, or run "
+        "the reports with fewer members, scenarios or periods.",
+        field="data_refs",
+    )
 
 
 # The record of callers and of the claims in their last token; a separate thread writes it, so no call waits for it.

@@ -64,15 +64,13 @@ class CallerScripts(Struct, frozen=True):
 
     def run(self, tool: str, code: str, frames: Sequence[pl.DataFrame]) -> ScriptResult:
         """Run a script over frames; raises Busy if no worker is free, another Refusal if the script fails."""
-        streams = tuple(stream_of(frame) for frame in frames)
-        if (together := sum(map(len, streams))) > MOST_FRAME_BYTES:
-            raise TransformLimit(
-                f"These results are {together >> 20} MB together; a script is given {MOST_FRAME_BYTES >> 20} MB at "
-                "most. Run the reports with fewer members, scenarios or periods.",
-                field="data_refs",
-            )
+        streams = list[bytes]()
+        for frame in frames:
+            self.stop()
+            streams.append(stream_of(frame))
+            refuse_large(sum(map(len, streams)))
         try:
-            outcome = self.workshop.pool.run(Job(code=code, frames=streams), self.stop)
+            outcome = self.workshop.pool.run(Job(code=code, frames=tuple(streams)), self.stop)
         except PoolBusy:
             raise Busy(
                 "Every place for scripts is taken. Call again shortly, one chart at a time.",
@@ -94,6 +92,16 @@ class CallerScripts(Struct, frozen=True):
         """Return the picture of a chart as a PNG that fits an answer; raises RenderError if it cannot be drawn."""
         self.stop()
         return self.workshop.renderer.render(vega_lite, "png", IN_ANSWERS)
+
+
+def refuse_large(together: int) -> None:
+    """Refuse frames of more bytes together than a script is given."""
+    if together > MOST_FRAME_BYTES:
+        raise TransformLimit(
+            f"These results are at least {together >> 20} MB together; a script is given {MOST_FRAME_BYTES >> 20} MB "
+            "at most. Run the reports with fewer members, scenarios or periods.",
+            field="data_refs",
+        )
 
 
 def stream_of(frame: pl.DataFrame) -> bytes:

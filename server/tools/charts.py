@@ -7,6 +7,7 @@ from engine.instance.schema.common import OneOf
 from engine.model.errors import BadArguments, QuotaExceeded, Unavailable, first_of
 from engine.model.notes import MOST_NAMED, Note
 from engine.model.requests import ChartRequest, ChartSpec
+from engine.plans.report_size import ReportSize
 from engine.present.answers.budget import DataRef
 from engine.present.answers.charts import ChartPictures, chart_answer, computed_answer, details, spec_json
 from engine.present.charts.charts import CHARTS, Chart, chart
@@ -48,8 +49,10 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
     """Draw what a script makes of kept results, or return its rows; without a script, draw a result as it is."""
     hold(asked.data_refs)
     refuse_nothing(asked)
-    given = caller.datasets.given(asked.data_refs)
     spec, code = asked.chart_spec, asked.transform_code or ""
+    if not code:
+        refuse_several(asked.data_refs)
+    given = caller.datasets.given(asked.data_refs, lambda rows: caller.admit(ReportSize(figures=rows, places=0)))
     if code:
         left = caller.scripts.run(NAME, code, [one.frame for one in given])
     if spec is None:
@@ -58,7 +61,6 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
         output = ScriptOutput(spec.title, code, spec_json(spec), left.frame, notes=not_finite_notes(left))
         made_by = framed(code)
     else:
-        refuse_several(asked.data_refs)
         whole = drawn_as_it_is(spec, given[0])
         spec, left = whole.spec, ScriptResult(whole.frame, "")
         units = {"value": whole.unit} if whole.unit else {}

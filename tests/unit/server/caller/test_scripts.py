@@ -17,6 +17,7 @@ from sandbox.pool import Pool
 from sandbox.render import Renderer
 from server.base.interfaces import Principal
 from server.base.settings import Settings
+from server.caller import scripts
 from server.caller.scripts import CallerScripts, ScriptRunner, frame_of
 from server.tools.tool import Deployment
 from server.tools.toolbox import TOOLS
@@ -145,6 +146,18 @@ def test_results_larger_than_a_script_is_given_are_refused_before_it_runs(worksh
     with pytest.raises(TransformLimit, match="53 MB together; a script is given 50 MB") as refused:
         scripts_in(workshop).run("tool", ENDLESS, [large])
     assert refused.value.field == "data_refs"
+
+
+def test_no_further_result_is_written_once_they_are_too_large_together(
+    workshop: ScriptRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = list[str]()
+    small = pl.DataFrame({"value": [1]})
+    monkeypatch.setattr(scripts, "MOST_FRAME_BYTES", 3 * len(scripts.stream_of(small)))
+    called = CallerScripts("ann", workshop, lambda: looks.append("look"))
+    with pytest.raises(TransformLimit, match="together"):
+        called.run("tool", ENDLESS, [small] * 8)
+    assert len(looks) == 4
 
 
 def test_where_every_place_is_taken_a_script_is_refused_at_once(workshop: ScriptRunner) -> None:

@@ -12,9 +12,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from engine.books.reader import Reader
+from engine.model.errors import TransformLimit
+from engine.report.snapshots import Kept, given
 from engine.report.transform import ScriptOutput, transformed
 from server.base.interfaces import Snapshots, StoreDown, StoreFull
 from server.base.settings import Settings
+from server.caller import caller
 from server.caller.caller import CallerDatasets
 from server.run.embedded.platform import platform
 from server.stores.circuit_breaker import FAILURES
@@ -229,3 +233,43 @@ def test_a_result_that_is_too_large_to_keep_is_answered_with_a_note(tmp_path: Pa
     datasets = CallerDatasets("ann", MemorySnapshots(60, 60), books.reader)
     kept = datasets.keep(transformed(output, [report]), lambda data_ref: data_ref)
     assert (kept.reference, kept.note and kept.note.code) == (None, "snapshot_too_large")
+
+
+@pytest.mark.parametrize("bound", ["rows", "bytes"])
+def test_results_that_are_too_large_together_are_refused_before_one_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    books = small_books(tmp_path, facts={"gl": "date scenario amount\n2021-01-05 actual 1"}, domains={"gl": LEDGER})
+    report = books.metric("revenue", scenarios={"A": "actual"}, period="2021", dimensions=["month"])
+    snapshots = MemorySnapshots(60, 60)
+    datasets = CallerDatasets("ann", snapshots, books.reader)
+    references = [str(datasets.keep(report, lambda data_ref: data_ref).reference) for _ in range(8)]
+    sizes = {
+        "rows": ("MOST_FIGURES", report.frame.height),
+        "bytes": ("MOST_BYTES", len(snapshots.open("ann", references[0]) or b"")),
+    }
+    name, size = sizes[bound]
+    opened = list[bytes]()
+
+    def counted(data: bytes, reader: Reader) -> Kept:
+        opened.append(data)
+        return given(data, reader)
+
+    monkeypatch.setattr(caller, "given", counted)
+    monkeypatch.setattr(caller, name, 7 * size)
+    assert len(datasets.given(references[:7])) == len(opened) == 7
+    with pytest.raises(TransformLimit, match="together, the most that one call opens") as refused:
+        datasets.given(references)
+    assert (refused.value.field, len(opened)) == ("data_refs", 7)
+
+
+def test_the_rows_of_all_results_are_told_before_one_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    books = small_books(tmp_path, facts={"gl": "date scenario amount\n2021-01-05 actual 1"}, domains={"gl": LEDGER})
+    report = books.metric("revenue", scenarios={"A": "actual"}, period="2021", dimensions=["month"])
+    datasets = CallerDatasets("ann", MemorySnapshots(60, 60), books.reader)
+    references = [str(datasets.keep(report, lambda data_ref: data_ref).reference) for _ in range(2)]
+    told = list[int | str]()
+    monkeypatch.setattr(caller, "given", lambda data, reader: told.append("opened") or given(data, reader))
+    datasets.given(references, told.append)
+    assert told == [2 * report.frame.height, "opened", "opened"]
+    assert report.frame.height > 1
