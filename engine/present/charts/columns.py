@@ -9,6 +9,7 @@ import polars as pl
 from msgspec import Struct
 
 from engine.model.requests import ChartSpec
+from engine.model.stopping import watched
 from engine.present.charts.periods import is_time
 from engine.present.charts.refusals import ChartRequirements, bad_data, bad_spec, figures_in, names_in
 from engine.present.charts.repairs import bad_column, which_column
@@ -30,7 +31,7 @@ def names_of(frame: pl.DataFrame, name: str, part: str) -> list[str]:
             f"result = result.filter(pl.col({name!r}).is_not_null())",
             mended=frame.filter(column.is_not_null()),
         )
-    texts = [printable(text_of(value)) for value in column.to_list()]
+    texts = [printable(text_of(value)) for value in watched(column.to_list())]
     longest = max(texts, key=len)
     if len(longest) > LONGEST:
         raise bad_data(
@@ -63,7 +64,7 @@ def plain(value: object) -> object:
 
 def figures_of(frame: pl.DataFrame, name: str) -> list[float | None]:
     """Return a column of figures, None for non-numbers. Raises ChartInvalid if an axis cannot tell them apart."""
-    figures = [value if value is not None and isfinite(value) else None for value in frame[name].to_list()]
+    figures = [value if value is not None and isfinite(value) else None for value in watched(frame[name].to_list())]
     largest = max((abs(figure) for figure in figures if figure is not None), default=0)
     if largest and not LEAST <= largest <= MOST:
         raise bad_data(

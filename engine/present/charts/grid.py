@@ -11,6 +11,7 @@ from engine.model.calendar.periods import Grain
 from engine.model.errors import ChartInvalid
 from engine.model.exact import Exact
 from engine.model.requests import ScenarioStyle
+from engine.model.stopping import watched
 from engine.present.charts.columns import figures_of, names_of, printable
 from engine.present.charts.periods import grain_of, in_time, words_of
 from engine.present.charts.picture import HUNDREDFOLD, ChartInput, Unit, asked_unit, unit_of
@@ -132,7 +133,7 @@ def add(
     """Add the points of some rows. Refuses duplicates."""
     columns = sheet.columns
     twice: dict[str, None] = {}
-    for name, x, value in zip(names, xs, values, strict=True):
+    for name, x, value in watched(zip(names, xs, values, strict=True)):
         if (name, x) in found:
             twice[x if columns.series is None else f"{x}, {name}"] = None
         found[name, x] = value
@@ -383,7 +384,8 @@ def refuse_missing(sheet: ChartInput, grid: Grid) -> None:
     if series is not None:
         wide = wide.pivot(series, index=x, values=y[0])
         code += f".pivot({series!r}, index={x!r}, values={y[0]!r})"
-    gaps = {x: [name for name in grid.xs if name not in set(names_of(sheet.frame, x, "x"))]}
+    there = set(names_of(sheet.frame, x, "x"))
+    gaps = {x: [name for name in grid.xs if name not in there]}
     if gaps[x]:
         wide = pl.concat([wide, pl.DataFrame(gaps)], how="diagonal")
         code = f"pl.concat([{code}, pl.DataFrame({gaps!r})], how='diagonal')"

@@ -102,15 +102,16 @@ def of_one_unit(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> pl.DataF
 
 def left_out(frame: pl.DataFrame, kept: pl.DataFrame, unit: str | None) -> tuple[Note, ...]:
     """Return the note on lines and scenarios whose figures have another unit than those that are drawn."""
-    left = [
-        name
-        for column in ("label", "alias")
-        for name in frame[column].unique(maintain_order=True)
-        if name not in set(kept[column])
-    ]
+    left = [name for column in ("label", "alias") for name in names_beside(frame[column], kept[column])]
     others = [str(other) for other in frame["unit"].unique(maintain_order=True) if other != unit]
     about = {"unit": str(unit), "left": first_of(left, MOST_NAMED), "others": first_of(others)}
     return (Note.of("other_units", **about),) if left else ()
+
+
+def names_beside(names: pl.Series, drawn: pl.Series) -> list[str]:
+    """Return the names of a column that are not among those that are drawn, each once."""
+    each = names.unique(maintain_order=True)
+    return each.filter(~each.is_in(drawn.unique().implode())).to_list()
 
 
 def named_columns(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> tuple[ChartSpec, pl.DataFrame]:
