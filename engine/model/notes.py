@@ -141,6 +141,11 @@ NOTES: dict[str, Wording] = {
         "loaded: {lacks}.",
         ("lines", "operands"),
     ),
+    "operand_unassigned": Wording(
+        Severity.CAUTION,
+        "{lines} counts nothing of {operand} there: {amount} of it in {scenario} has no {dimension}.",
+        ("lines", "operand", "amount", "dimension"),
+    ),
     "incomplete_close": Wording(
         Severity.CAUTION, "{where} is blank: there are rows in the range but none at the close of {anchor}."
     ),

@@ -21,6 +21,7 @@ from engine.plans.partial_notes import partial_notes
 from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
 from engine.plans.rows import MeasureExpression, Row
 from engine.plans.sum_notes import sum_notes
+from engine.plans.unassigned_notes import unassigned_notes
 from engine.plans.weight_notes import weight_notes
 from engine.plans.windows import ColumnRead
 from engine.queries.values import ScenarioColumn
@@ -79,6 +80,7 @@ class CollectedPlan(Struct, frozen=True):
         yield from outside_notes(plan, covers)
         yield from partial_notes(plan, self.figures)
         yield from operand_notes(self.figures)
+        yield from unassigned_notes(self.figures)
         yield from sum_notes(plan)
 
     def currency_notes(self) -> Iterator[Note]:
