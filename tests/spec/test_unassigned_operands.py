@@ -64,6 +64,11 @@ def test_a_breakdown_names_the_operand_once(tmp_path: Path) -> None:
     assert operands(report) == [(("ebitda", "share"), "wages", "34", "product")]
 
 
+def test_a_member_is_compared_with_the_rows_without_one(tmp_path: Path) -> None:
+    report = books(tmp_path).metric("ebitda", "after_travel", scenarios=A, period="2026-01", dimensions=["product"])
+    assert operands(report) == [(("ebitda",), "wages", "34", "product")]
+
+
 def test_other_filters_stay(tmp_path: Path) -> None:
     filters = {"product": ["pro"], "region": ["north"]}
     report = books(tmp_path).metric("ebitda", scenarios=A, period="2026-01", filters=filters)
