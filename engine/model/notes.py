@@ -150,7 +150,11 @@ NOTES: dict[str, Wording] = {
         Severity.CAUTION, "{where} is blank: there are rows in the range but none at the close of {anchor}."
     ),
     "no_divisor": Wording(Severity.INFO, "{where} is blank: what it divides by is 0."),
-    "no_rows": Wording(Severity.INFO, "Blanks that no other note explains have no rows."),
+    "no_rows": Wording(
+        Severity.INFO,
+        "Blanks that no other note explains have no rows.",
+        of_operands="{where} is blank: {operands}, by which it divides, has no rows.",
+    ),
     "condition_unmet": Wording(
         Severity.CAUTION,
         "{lines} uses {metrics}, whose condition no member meets that you see. It may have another name since the last "

@@ -140,7 +140,10 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
             return cause
         if anchor := self.late_anchor(expression, column_read, at):
             return Note.of("incomplete_close", anchor=anchor.period.code)
-        return NO_DIVISOR if self.divides_by_zero(expression, column_read, at) else NO_ROWS
+        if self.divides_by_zero(expression, column_read, at):
+            return NO_DIVISOR
+        divisors = tuple(dict.fromkeys(self.missing_divisors(expression, column_read, at)))
+        return Note.of("no_rows", operands=divisors) if divisors else NO_ROWS
 
     @cached_method
     def unavailable(self, expression: Expression, column_read: ColumnRead, time: int, by: BrokenDown) -> Note:
@@ -203,6 +206,27 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
         """Tell whether a formula, or one that it is made of, divides by 0."""
         if not isinstance(expression, FormulaExpression) or expression.adds_up:
             return False
+        figures, operand = self._at(expression, column_read, at)
+        return (has_any(figures) and has_zero_divisor(expression.formula, operand)) or any(
+            not isinstance(figures[name], Exact) and self.divides_by_zero(part, column_read, at)
+            for name, part in expression.parts.items()
+        )
+
+    def missing_divisors(self, expression: Expression, column_read: ColumnRead, at: int) -> Iterator[str]:
+        """Yield what a formula that has rows, or one that it is made of, divides by and that has none."""
+        if not isinstance(expression, FormulaExpression) or expression.adds_up:
+            return
+        figures, operand = self._at(expression, column_read, at)
+        if has_any(figures):
+            yield from divisors_without_rows(expression.formula, operand)
+        for name, part in expression.parts.items():
+            if not isinstance(figures[name], Exact):
+                yield from self.missing_divisors(part, column_read, at)
+
+    def _at(
+        self, expression: FormulaExpression, column_read: ColumnRead, at: int
+    ) -> tuple[Mapping[str, Figure], Operands]:
+        """Return the figures of the parts of a formula in one place, and the operands that they are."""
         figures = {name: column[at] for name, column in self._operands(expression, column_read).items()}
 
         def operand(name: str) -> Exact | None:
@@ -213,11 +237,12 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
                 raise UndefinedFigure
             return None
 
-        there = any(isinstance(figure, Exact) for figure in figures.values())
-        return (there and has_zero_divisor(expression.formula, operand)) or any(
-            not isinstance(figures[name], Exact) and self.divides_by_zero(part, column_read, at)
-            for name, part in expression.parts.items()
-        )
+        return figures, operand
+
+
+def has_any(figures: Mapping[str, Figure]) -> bool:
+    """Tell whether any of some figures is there."""
+    return any(isinstance(figure, Exact) for figure in figures.values())
 
 
 def has_zero_divisor(formula: Formula, operand: Operands) -> bool:
@@ -239,3 +264,27 @@ def is_zero(formula: Formula, operand: Operands) -> bool:
     except UndefinedFigure:
         return False
     return value is not None and not value
+
+
+def divisors_without_rows(formula: Formula, operand: Operands) -> Iterator[str]:
+    """Yield the names of the divisors in a formula that are missing."""
+    match formula:
+        case Sum(terms=terms):
+            for _, term in terms:
+                yield from divisors_without_rows(term, operand)
+        case Product(left=left, right=right):
+            yield from divisors_without_rows(left, operand)
+            yield from divisors_without_rows(right, operand)
+        case Quotient(over=over, under=under):
+            if is_missing(under, operand):
+                yield from under.names
+            yield from divisors_without_rows(over, operand)
+            yield from divisors_without_rows(under, operand)
+
+
+def is_missing(formula: Formula, operand: Operands) -> bool:
+    """Tell whether a formula has no figure."""
+    try:
+        return formula.value(operand) is None
+    except UndefinedFigure:
+        return True

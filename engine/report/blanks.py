@@ -33,7 +33,7 @@ def blank_notes(plan: FigurePlan, table: FigureTable, shown: Sequence[bool]) -> 
     rows = [at for at, row in enumerate(plan.rows) if shown[at] and row.expression is not None]
     whole = Block(tuple(rows), tuple(range(len(plan.columns))), tuple(range(len(table.places))))
     names = PlaceNames(table.places)
-    for cause in sorted(blanks, key=lambda cause: BLANKS.index(cause.code)):
+    for cause in sorted(blanks, key=lambda cause: (BLANKS.index(cause.code), cause == NO_ROWS)):
         if cause == NO_ROWS:
             yield cause
             continue

@@ -1,7 +1,7 @@
 """The law of blanks: each null of each answer is covered by exactly one note of the list, and that note is true.
 
 The oracle says why a figure is blank. A note covers the nulls where the lines, scenarios and members that it names
-meet; `no_rows` covers every null that no other one of the list covers.
+meet; `no_rows` without operands covers every null that no other one of the list covers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -108,8 +108,8 @@ def hold(books: OracleBooks, request: OracleRequest, report: Report, by_place: M
     used: set[Note] = set()
     for told in (told for told in figures_of(report) if told.digits is None):
         place = places[told.place]
-        named = [note for note in listed if note.code != "no_rows" and covers(note, told.line, told.column, place)]
-        covering = named or [note for note in listed if note.code == "no_rows"]
+        named = [note for note in listed if not is_of_the_rest(note) and covers(note, told.line, told.column, place)]
+        covering = named or [note for note in listed if is_of_the_rest(note)]
         assert len(covering) == 1, (request, told, covering)
         cell, line, column = by_place[told.place], line_of(books, told.line), columns[told.column]
         expected = cause_of(books, line, column, as_answered(books, request, line, column, cell, place))
@@ -136,6 +136,11 @@ def as_answered(
     whole = replace(cell, excluded=request.excluded, breakdown=(first, *cell.breakdown))
     anyone = replace(whole, place={**(cell.place or {}), first: member})
     return anyone if figure(books, line, column, anyone) is UNAVAILABLE else cell
+
+
+def is_of_the_rest(note: Note) -> bool:
+    """Tell whether a note covers what no other one does; one that names divisors covers their quotients alone."""
+    return note.code == "no_rows" and "operands" not in dict(note.about)
 
 
 def covers(note: Note, line: str, column: str, place: MemberTuple) -> bool:

@@ -293,3 +293,23 @@ def test_a_list_of_names_ends_after_twenty() -> None:
     note = Note.of("no_divisor", members=tuple(f"m{at:02}" for at in range(25)))
     assert "'m19' and 5 more is blank" in note.message
     assert "m20" not in note.message
+
+
+PER_HEAD = STATEMENT + "- formula: {key: twice, label: Twice, is: 2 * per_head}\n"
+
+
+def test_a_quotient_whose_divisor_alone_has_no_rows_names_it(tmp_path: Path) -> None:
+    report = opened(tmp_path, statement=PER_HEAD).statement("all", scenarios=A, period="2021-02", dimensions=["entity"])
+    shown = figures(report, "line", "entity")
+    assert [shown[line, "E2"] for line in ("sales", "heads", "per_head", "twice")] == [5, None, None, None]
+    named = {"lines": ("per_head", "twice"), "members": ("E2",), "operands": ("heads",)}
+    assert [known for known in blanks(report) if known[0] == "no_rows"] == [("no_rows", named), ("no_rows", {})]
+    (note,) = (known for known in report.notes if known.code == "no_rows" and known.about)
+    assert note.message == "'per_head' or 'twice' at 'E2' is blank: 'heads', by which it divides, has no rows."
+    (told,) = (known for known in notes_as_data(report.notes) if known["code"] == "no_rows")
+    assert told["operands"] == ["heads"]
+
+
+def test_a_quotient_without_any_row_names_no_divisor(books: Door) -> None:
+    report = books.statement("all", scenarios=A, period="2021-02", filters={"entity": "E3"})
+    assert [known for known in blanks(report) if known[0] == "no_rows"] == [("no_rows", {})]
