@@ -119,6 +119,12 @@ class Settings:
     """Scripts of charts that each worker runs at once, each with up to 512 MB of memory."""
     loads_at_once: int = setting("SVC_LOADS_AT_ONCE", 2)
     """Feeds that the daemon loads at once."""
+    file_columns: int = setting("SVC_FILE_COLUMNS", 16_384)
+    """Most columns of a CSV file or a sheet."""
+    field_megabytes: int = setting("SVC_FIELD_MEGABYTES", 1)
+    """Longest field of a CSV file."""
+    line_megabytes: int = setting("SVC_LINE_MEGABYTES", 16)
+    """Longest line of a CSV file, and longest row of a sheet as XML."""
     backup_dir: Path | None = setting("SVC_BACKUP_DIR", None)
     """Folder, of this deployment alone, into which the daemon writes backups; without it, it takes none."""
     backup_schedule: str = setting("SVC_BACKUP_SCHEDULE", "0 2 * * *")

@@ -1,6 +1,5 @@
 """Dialects: the encoding, the separator and the heading of a text file, found from its bytes."""
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from msgspec import Struct
 from server.ingest.encodings import UTF8, UTF16, detect_encoding
 from server.ingest.files import join_names
 from server.ingest.findings import Ambiguity, Finding, Findings
+from server.ingest.limits import bounded_records
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 SEPARATOR_NAMES: Final = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
@@ -79,7 +79,7 @@ def encoding_behind(path: Path, size: int, length: int = PIECE) -> Finding | Amb
 # Separators and headings.
 
 
-def detect_text_table(text: str, *, whole: bool) -> TextTable | None:
+def detect_text_table(text: str, name: str, *, whole: bool) -> TextTable | None:
     """Return the records of a text by the separator that makes the most even table of it; None if none does.
 
     The last record of a part is left out, because it may be cut.
@@ -88,7 +88,7 @@ def detect_text_table(text: str, *, whole: bool) -> TextTable | None:
     for separator in SEPARATORS:
         if separator not in text:
             continue
-        records = split_records(text, separator, whole=whole)
+        records = split_records(text, name, separator, whole=whole)
         header_row = detect_header_row(records)
         if header_row is None:
             continue
@@ -105,9 +105,9 @@ def detect_text_table(text: str, *, whole: bool) -> TextTable | None:
     return TextTable(table.records, table.header_row, table.findings.and_(heading_findings(table, whole=whole)))
 
 
-def split_records(text: str, separator: str, *, whole: bool) -> list[list[str]]:
-    """Return the records of a text; the last one is left out of a part."""
-    records = list(csv.reader(StringIO(text, newline=""), delimiter=separator))
+def split_records(text: str, name: str, separator: str, *, whole: bool) -> list[list[str]]:
+    """Return the records of a text; the last one is left out of a part. Raises FileTooLarge."""
+    records = list(bounded_records(StringIO(text, newline=""), name, separator, None))
     return records if whole else records[:-1]
 
 

@@ -1,7 +1,6 @@
 """Files: the rows of CSV, XLSX, Parquet and Arrow files in batches, numbered as a spreadsheet numbers them."""
 
 import codecs
-import csv
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from msgspec import Struct
 
 from engine.model.extract_formats import CsvFormat, ExtractFormat
 from server.ingest.columns import EXTRACT, FormatDetector
+from server.ingest.limits import FileTooLarge, bounded_records, refuse_long_fields, refuse_long_lines, refuse_wide
 from server.ingest.quotes import LoosePair, loose_pair
 from server.ingest.rejects import FILE, ROW, LoadFailed
 from server.ingest.workbooks import formulas_of, sheet_cells, unvalued_fault
@@ -67,6 +67,8 @@ def file_rows(path: Path, formats: FormatDetector, sheet: str | None) -> Generat
     with unchanged(path), scan_file(path, formats, sheet) as scanned:
         first = scanned.first
         for rows in scan_batches(scanned.rows):
+            if path.suffix.lower() == ".csv":
+                refuse_long_fields(rows, path.name)
             yield drop_empty_rows(located(rows, path.name, first), path)
             first += rows.height
 
@@ -83,6 +85,8 @@ def unchanged(path: Path) -> Iterator[None]:
         raise LoadFailed(
             EXTRACT, f"{path.name} is written in another encoding ({fault}); set csv: {{encoding: …}}"
         ) from fault
+    except FileTooLarge as fault:
+        raise LoadFailed(EXTRACT, str(fault)) from fault
     except (pl.exceptions.PolarsError, fastexcel.FastExcelError, OSError) as fault:
         raise LoadFailed(EXTRACT, f"{path.name} cannot be read: {explain_fault(path, fault)}") from fault
     if (before.st_size, before.st_mtime_ns, before.st_ino) != (after.st_size, after.st_mtime_ns, after.st_ino):
@@ -180,8 +184,9 @@ def scan_batches(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 def scan_csv(path: Path, dialect: CsvFormat) -> Iterator[FileScan]:
     """Hand out the rows of a CSV file as text. Raises LoadFailed for a row with more values than there are columns."""
     with utf8_text(path, dialect.encoding) as text:
+        refuse_long_lines(text, path.name)
         heading = read_heading(text, path.name, dialect)
-        spare = spare_columns(text, dialect, heading)
+        spare = spare_columns(text, path.name, dialect, heading)
         scan = pl.scan_csv(
             text,
             separator=dialect.separator or ",",
@@ -236,10 +241,11 @@ def read_heading(text: Path, name: str, dialect: CsvFormat) -> TableHeading:
     above = layout.skip_rows or 0
     numbers = layout.header_rows if layout.header_rows is not None else (above + 1,)
     with text.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        lines = csv_rows(file, dialect)
+        lines = csv_rows(file, dialect, name)
         rows = [row for _, row in zip(range(max(numbers, default=above + 1)), lines, strict=False)]
     if not rows:
         raise LoadFailed(EXTRACT, f"{name} is empty")
+    refuse_wide(max(map(len, rows)), name)
     if len(rows) < max(numbers, default=above + 1):
         raise LoadFailed(EXTRACT, f"{name} has {len(rows)} rows, and its column names stand in row {max(numbers)}")
     if not numbers:
@@ -247,24 +253,20 @@ def read_heading(text: Path, name: str, dialect: CsvFormat) -> TableHeading:
     return TableHeading(join_names([rows[number - 1] for number in numbers]), max(numbers))
 
 
-def spare_columns(text: Path, dialect: CsvFormat, heading: TableHeading) -> Sequence[str]:
+def spare_columns(text: Path, name: str, dialect: CsvFormat, heading: TableHeading) -> Sequence[str]:
     """Return names for the empty values that the first row has behind the last column: its line ends with separators.
 
     Polars takes the number of columns from the first row.
     """
     width = len(heading.names)
     with text.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        first = next(islice(csv_rows(file, dialect), heading.rows_above, None), [])
+        first = next(islice(csv_rows(file, dialect, name), heading.rows_above, None), [])
     return [f"_spare_{number}" for number in range(len(first) - width)] if not any(first[width:]) else []
 
 
-def csv_rows(lines: Iterable[str], dialect: CsvFormat) -> Iterator[list[str]]:
-    """Yield the rows of a CSV text one by one, a blank line as a row."""
-    csv.field_size_limit(1 << 30)
-    separator = dialect.separator or ","
-    if dialect.quote == "":
-        return csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE)
-    return csv.reader(lines, delimiter=separator, quotechar=dialect.quote or '"')
+def csv_rows(lines: Iterable[str], dialect: CsvFormat, name: str = "") -> Iterator[list[str]]:
+    """Yield the rows of a CSV text one by one, a blank line as a row. Raises FileTooLarge."""
+    return bounded_records(lines, name, dialect.separator or ",", dialect.quote)
 
 
 def loose_quote(text: Path, dialect: CsvFormat) -> LoosePair | None:
@@ -279,7 +281,7 @@ def wide_row_fault(text: Path, name: str, dialect: CsvFormat, heading: TableHead
     """Return what is wrong with the first row that has more values than the table has columns."""
     width = len(heading.names)
     with text.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        for number, row in enumerate(csv_rows(file, dialect), 1):
+        for number, row in enumerate(csv_rows(file, dialect, name), 1):
             if number > heading.rows_above and any(row[width:]):
                 says = f"{name} row {number} has {len(row)} values, and the table has {width} columns"
                 return (

@@ -18,6 +18,7 @@ from server.ingest.extract_columns import extract_columns
 from server.ingest.files import explain_fault, located, scan_file
 from server.ingest.findings import written_keys
 from server.ingest.folder import BooksFolder
+from server.ingest.limits import FileTooLarge
 from server.ingest.load import last_reading, manifest_of
 from server.ingest.rejects import LoadFailed
 from server.ingest.reshape import UnloadedRows, reshape
@@ -37,7 +38,7 @@ def describe_files(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[
             try:
                 keys = written_keys(reading_of(binding, path, place)) or "its own types"
                 yield f"{binding.key}: {path.name} is read with {keys}"
-            except LoadFailed as refused:
+            except (LoadFailed, FileTooLarge) as refused:
                 yield f"{binding.key}: {refused}"
             except FAULTS as fault:
                 yield f"{binding.key}: {path.name} cannot be read: {explain_fault(path, fault)}"

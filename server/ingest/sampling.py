@@ -29,6 +29,7 @@ from server.ingest.dialect import (
 from server.ingest.encodings import ENCODING, UTF8, decode, detect_encoding
 from server.ingest.files import explain_fault, join_names
 from server.ingest.findings import Ambiguity, Finding, Findings, SampleFault, SampleQuestion, SampleTable
+from server.ingest.limits import FileTooLarge, refuse_long_lines, refuse_wide
 from server.ingest.quotes import loose_pair
 from server.ingest.workbooks import formulas_of, sheet_cells, unvalued_fault
 
@@ -147,6 +148,8 @@ def sample_file(path: Path, encoding: str | None = None) -> Iterator[SourceTable
             yield from sample_workbook(path)
         else:
             yield sample_typed(path)
+    except FileTooLarge as fault:
+        raise SampleFault(str(fault)) from fault
     except (OSError, pl.exceptions.PolarsError, fastexcel.FastExcelError, UnicodeError) as fault:
         raise SampleFault(f"{path.name} cannot be read: {explain_fault(path, fault)}") from fault
 
@@ -170,13 +173,15 @@ def sample_text(path: Path, said: str | None = None) -> SourceTable:
         head = file.read(WHOLE if is_whole else HEAD)
     if not head.strip():
         raise SampleFault(f"{path.name} is empty")
+    refuse_long_lines(path, path.name)
     encoding = decided(path, detect_encoding(head, whole=is_whole)) if said is None else answered(said)
-    table = detect_text_table(decode(head, encoding.value, whole=is_whole), whole=is_whole)
+    table = detect_text_table(decode(head, encoding.value, whole=is_whole), path.name, whole=is_whole)
     if table is None:
         raise SampleFault(
             f"{path.name} has no heading: no row of column names stands above rows as wide, by comma, semicolon, tab "
             "or pipe; write the names of the columns in its first row"
         )
+    refuse_wide(len(table.columns), path.name)
     refuse_repeated(path.name, table.header_row, table.records[table.header_row - 1])
     if encoding.value == UTF8 and not is_whole and said is None:
         encoding = decided(path, encoding_behind(path, size) or encoding)
@@ -235,7 +240,7 @@ def records_behind(path: Path, size: int, encoding: str, table: TextTable) -> It
             file.seek(place)
             text = decode(order + cut_lines(file.read(PIECE), encoding), encoding, whole=False)
             _, _, inner = text.partition("\n")
-            for record in split_records(inner, separator, whole=False):
+            for record in split_records(inner, path.name, separator, whole=False):
                 if len(record) == width:
                     yield record
 

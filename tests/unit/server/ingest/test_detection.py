@@ -159,7 +159,7 @@ LEDGER = "Konto{0}Text{0}Betrag\n4000{0}Umsatz{0}{1}\n5000{0}Miete{0}{1}\n"
 
 @pytest.mark.parametrize(("separator", "amount"), [(";", "1,5"), ("\t", "1,5"), ("|", "1,5"), (",", "1.5")])
 def test_the_separator_makes_an_even_table(separator: str, amount: str) -> None:
-    table = detect_text_table(LEDGER.format(separator, amount), whole=True)
+    table = detect_text_table(LEDGER.format(separator, amount), "gl.csv", whole=True)
     assert table is not None
     assert table.findings.value("csv.separator") == separator
     assert (table.columns, table.header_row) == (["Konto", "Text", "Betrag"], 1)
@@ -167,14 +167,14 @@ def test_the_separator_makes_an_even_table(separator: str, amount: str) -> None:
 
 def test_titles_above_and_remarks_below_a_table_are_found() -> None:
     text = f"Acme AG\nin Mio. EUR\n\n{LEDGER.format(';', '1,5')}\nErstellt am 1.2.2024\n"
-    table = detect_text_table(text, whole=True)
+    table = detect_text_table(text, "gl.csv", whole=True)
     assert table is not None
     assert table.findings.keys["csv"] == {"separator": ";", "header_row": 4, "skip_footer": 2}
     assert table.titles == [(1, "Acme AG"), (2, "in Mio. EUR")]
 
 
 def test_a_text_without_a_heading_is_no_table() -> None:
-    assert detect_text_table("4000;1,5\n5000;2,5\n", whole=True) is None
+    assert detect_text_table("4000;1,5\n5000;2,5\n", "gl.csv", whole=True) is None
 
 
 @pytest.mark.parametrize(
