@@ -125,6 +125,12 @@ class Settings:
     """Longest field of a CSV file."""
     line_megabytes: int = setting("SVC_LINE_MEGABYTES", 16)
     """Longest line of a CSV file, and longest row of a sheet as XML."""
+    sheet_cells: int = setting("SVC_SHEET_CELLS", 50_000_000)
+    """Most cells of a sheet, from A1 to its last row and column with a value."""
+    sheet_megabytes: int = setting("SVC_SHEET_MEGABYTES", 4096)
+    """Largest part of a workbook, unpacked."""
+    sheet_ratio: int = setting("SVC_SHEET_RATIO", 200)
+    """Times that a part of a workbook of more than 16 MB may be larger unpacked than packed."""
     backup_dir: Path | None = setting("SVC_BACKUP_DIR", None)
     """Folder, of this deployment alone, into which the daemon writes backups; without it, it takes none."""
     backup_schedule: str = setting("SVC_BACKUP_SCHEDULE", "0 2 * * *")

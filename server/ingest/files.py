@@ -19,7 +19,7 @@ from server.ingest.columns import EXTRACT, FormatDetector
 from server.ingest.limits import FileTooLarge, bounded_records, refuse_long_fields, refuse_long_lines, refuse_wide
 from server.ingest.quotes import LoosePair, loose_pair
 from server.ingest.rejects import FILE, ROW, LoadFailed
-from server.ingest.workbooks import formulas_of, sheet_cells, unvalued_fault
+from server.ingest.workbooks import formulas_of, sheet_cells, sheet_names, unvalued_fault
 
 PIECE = 500_000  # rows in memory at once
 TYPED = (".parquet", ".arrow")
@@ -330,14 +330,17 @@ def letter(number: int) -> str:
 
 def read_sheet(path: Path, sheet: str | None, formats: FormatDetector) -> FileScan:
     """Return the rows of a sheet as text. `formats` says which rows have the names."""
-    workbook = fastexcel.read_excel(path)
-    if sheet is not None and sheet not in workbook.sheet_names:
-        raise LoadFailed(EXTRACT, f"{path.name} has no sheet '{sheet}'; it has {', '.join(workbook.sheet_names)}")
-    cells = sheet_cells(workbook, sheet or 0)
+    names = sheet_names(path)
+    if sheet is not None and sheet not in names:
+        raise LoadFailed(EXTRACT, f"{path.name} has no sheet '{sheet}'; it has {', '.join(names)}")
+    if not names:
+        raise LoadFailed(EXTRACT, f"{path.name} has no sheet")
+    name = sheet or names[0]
+    formulas = formulas_of(path, name)  # also refuses a sheet that reaches too far, before it is read
+    cells = sheet_cells(fastexcel.read_excel(path), name)
     if not cells.width:
         return FileScan(cells.lazy())
-    name = sheet or workbook.sheet_names[0]
-    if (cell := formulas_of(path, name).unvalued) is not None:
+    if (cell := formulas.unvalued) is not None:
         raise LoadFailed(EXTRACT, f"{path.name}: {unvalued_fault(name, cell)}")
     numbers = formats.heading_rows(path.name, cells)
     if max(numbers, default=0) > cells.height:

@@ -31,7 +31,7 @@ from server.ingest.files import explain_fault, join_names
 from server.ingest.findings import Ambiguity, Finding, Findings, SampleFault, SampleQuestion, SampleTable
 from server.ingest.limits import FileTooLarge, refuse_long_lines, refuse_wide
 from server.ingest.quotes import loose_pair
-from server.ingest.workbooks import formulas_of, sheet_cells, unvalued_fault
+from server.ingest.workbooks import formulas_of, sheet_cells, sheet_names, unvalued_fault
 
 QUOTE: Final = '"'
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
@@ -270,16 +270,17 @@ def to_sample(
 
 def sample_workbook(path: Path) -> Iterator[SourceTable]:
     """Yield the sheets of a workbook that hold a table."""
+    sheets = sheet_names(path)
     workbook = fastexcel.read_excel(path)
-    sheets = workbook.sheet_names
     found = False
     for sheet in sheets:
+        formulas = formulas_of(path, sheet)  # also refuses a sheet that reaches too far, before it is read
         records = [[cell or "" for cell in row] for row in sheet_cells(workbook, sheet).iter_rows()]
         header_row = detect_header_row(records)
         if header_row is None:
             continue
         found = True
-        if (cell := formulas_of(path, sheet).unvalued) is not None:
+        if (cell := formulas.unvalued) is not None:
             raise SampleFault(f"{path.name}: {unvalued_fault(sheet, cell)}")
         refuse_repeated(f"{path.name} [{sheet}]", header_row, records[header_row - 1])
         table = TextTable(records, header_row, Findings())

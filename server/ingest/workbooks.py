@@ -13,7 +13,10 @@ import polars as pl
 from fastexcel import DType
 from msgspec import Struct
 
+from server.base.settings import read_settings
 from server.ingest.columns import expand_exponents
+from server.ingest.extents import ROW_END, SheetExtent, refuse_bombs
+from server.ingest.limits import MEGABYTE, FileTooLarge
 
 FAILED = re.compile(r"Error\((\w+)\)")  # in what the reader of workbooks says of a cell
 FAULT: Final = "#ERROR!"  # of a cell that cannot be read otherwise
@@ -23,7 +26,6 @@ FAULTS: Final = {
 }  # fmt: skip
 PRINTED: Final = r"^-?(0|[1-9]\d*)(\.\d{0,8}[1-9])?$"  # how the reader prints a number: with at most 9 decimal places
 BLOCK: Final = 1 << 22  # bytes of a sheet that are searched for formulas at once
-ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
 FORMULA: Final = re.compile(rb"<(?:\w+:)?c\s([^>]*)>\s*(<(?:\w+:)?f[\s/>].*?)</(?:\w+:)?c>", re.DOTALL)
 VALUE: Final = re.compile(rb"<(?:\w+:)?v(?:\s[^>]*)?(?:/>|>([^<]*))")
 ADDRESS: Final = re.compile(rb'\br="([A-Z]+\d+)"')
@@ -92,15 +94,25 @@ class Formulas(Struct, frozen=True):
     unvalued: str | None = None
 
 
+def sheet_names(path: Path) -> list[str]:
+    """Return the names of the sheets. Raises OSError if it is no workbook, FileTooLarge if a part is too large."""
+    try:
+        with ZipFile(path) as archive:
+            refuse_bombs(archive, path.name)
+        return fastexcel.read_excel(path).sheet_names
+    except UNREADABLE as fault:
+        raise OSError(str(fault)) from fault
+
+
 def formulas_of(path: Path, sheet: str) -> Formulas:
-    """Return the formulas of a sheet. Raises OSError if the file is no workbook of XML."""
+    """Return the formulas of a sheet. Raises OSError if the file is no workbook of XML, FileTooLarge for its extent."""
     try:
         with ZipFile(path) as archive:
             part = sheet_part(archive, sheet)
             if part is None:
                 return Formulas()
             with archive.open(part) as file:
-                return counted(file)
+                return counted(file, f"{path.name} [{sheet}]")
     except UNREADABLE as fault:
         raise OSError(str(fault)) from fault
 
@@ -129,11 +141,13 @@ def sheet_part(archive: ZipFile, sheet: str) -> str | None:
     return None
 
 
-def counted(file: IO[bytes]) -> Formulas:
-    """Return the formulas in the XML of a sheet."""
+def counted(file: IO[bytes], name: str) -> Formulas:
+    """Return the formulas in the XML of a sheet. Raises FileTooLarge."""
+    extent = SheetExtent(name)
     count = zeros = 0
     unvalued = None
-    for rows in row_blocks(file):
+    for rows in row_blocks(file, name):
+        extent.add(rows)
         if b"f>" not in rows and b"<f" not in rows:
             continue
         for attributes, body in FORMULA.findall(rows):
@@ -147,8 +161,9 @@ def counted(file: IO[bytes]) -> Formulas:
     return Formulas(count, zeros, unvalued)
 
 
-def row_blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the XML of a sheet in blocks that end behind a row."""
+def row_blocks(file: IO[bytes], name: str) -> Iterator[bytes]:
+    """Yield the XML of a sheet in blocks that end behind a row. Raises FileTooLarge if a row has no end."""
+    most = read_settings().line_megabytes
     rest = b""
     while block := file.read(BLOCK):
         rest += block
@@ -156,4 +171,6 @@ def row_blocks(file: IO[bytes]) -> Iterator[bytes]:
         if ends:
             yield rest[: ends[-1]]
             rest = rest[ends[-1] :]
+        if len(rest) > most * MEGABYTE:
+            raise FileTooLarge(name, "a row is too long", f"{most} MB", "line_megabytes")
     yield rest

@@ -1,0 +1,70 @@
+"""Extents: how far the cells of a sheet reach and how large its parts are, before a reader takes memory for them."""
+
+import re
+from typing import Final
+from zipfile import ZipFile
+
+from server.base.settings import read_settings
+from server.ingest.limits import MEGABYTE, FileTooLarge, refuse_wide
+
+CELL: Final = re.compile(  # that holds something
+    rb"<(?:\w+:)?c(?=[\s>/])(?:[^>]*?\sr=[\"']([A-Z]{1,4})(\d{1,9})[\"'])?[^>]*(?<!/)>"
+)
+ROW: Final = re.compile(rb"<(?:\w+:)?row(?=[\s>/])(?:[^>]*?\sr=[\"'](\d{1,9})[\"'])?")
+ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
+PARTS: Final = (".xml", ".rels")
+SMALL: Final = 16  # megabytes up to which a part may be packed as well as it can be
+LETTERS: Final = 26
+
+
+def refuse_bombs(archive: ZipFile, name: str) -> None:
+    """Raise FileTooLarge if a part of a workbook is too large unpacked."""
+    settings = read_settings()
+    for part in archive.infolist():
+        if not part.filename.lower().endswith(PARTS):
+            continue
+        megabytes, ratio = part.file_size // MEGABYTE, part.file_size // max(part.compress_size, 1)
+        says = f"its part {part.filename} unpacks to {megabytes:,} MB"
+        if megabytes >= settings.sheet_megabytes:
+            raise FileTooLarge(name, says, f"{settings.sheet_megabytes:,} MB", "sheet_megabytes")
+        if megabytes >= SMALL and ratio > settings.sheet_ratio:
+            raise FileTooLarge(name, f"{says}, {ratio:,} times", f"{settings.sheet_ratio:,} times", "sheet_ratio")
+
+
+class SheetExtent:
+    """How far the cells with a value reach, counted from A1."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is that of the file and the sheet."""
+        self._name = name
+        self._most = read_settings().sheet_cells
+        self._rows = self._columns = 0
+
+    def add(self, block: bytes) -> None:
+        """Count a block of rows. Raises FileTooLarge if the sheet reaches too far."""
+        addresses = set(CELL.findall(block))
+        if (b"", b"") in addresses:
+            self._add_rows(block)
+            addresses.remove((b"", b""))
+        if addresses:
+            self._columns = max(self._columns, *{column_number(column) for column, _ in addresses}, 0)
+            self._rows = max(self._rows, *(int(row) for _, row in addresses), 0)
+        refuse_wide(self._columns, self._name)
+        if self._rows * self._columns > self._most:
+            what = f"its cells reach over {self._rows:,} rows and {self._columns:,} columns"
+            raise FileTooLarge(self._name, what, f"{self._most:,} cells", "sheet_cells")
+
+    def _add_rows(self, block: bytes) -> None:
+        """Count rows whose cells stand in their order, without addresses."""
+        for row in ROW_END.split(block):
+            if numbers := ROW.findall(row):
+                self._columns = max(self._columns, len(CELL.findall(row)))
+                self._rows = max(self._rows + 1, int(numbers[-1] or 0))
+
+
+def column_number(name: bytes) -> int:
+    """Return the number of a column by its letters, A as 1."""
+    number = 0
+    for letter in name:
+        number = number * LETTERS + letter - ord("A") + 1
+    return number
