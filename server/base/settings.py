@@ -131,6 +131,8 @@ class Settings:
     """Largest part of a workbook, unpacked."""
     sheet_ratio: int = setting("SVC_SHEET_RATIO", 200)
     """Times that a part of a workbook of more than 16 MB may be larger unpacked than packed."""
+    workbook_megabytes: int = setting("SVC_WORKBOOK_MEGABYTES", 4096)
+    """Memory of the process of a load that reads workbooks; at least 512."""
     backup_dir: Path | None = setting("SVC_BACKUP_DIR", None)
     """Folder, of this deployment alone, into which the daemon writes backups; without it, it takes none."""
     backup_schedule: str = setting("SVC_BACKUP_SCHEDULE", "0 2 * * *")
@@ -261,6 +263,7 @@ def validate(settings: Settings) -> None:
         raise BadSetting(f"SVC_PORT is '{settings.port}'; it takes a port, 1 to {LAST_PORT}")
     refuse_below("SVC_ANSWER_TOKENS", settings.answer_tokens, SHORTEST_ANSWER)
     refuse_below("SVC_WORKER_MEGABYTES", settings.worker_megabytes, LEAST_MEGABYTES)
+    refuse_below("SVC_WORKBOOK_MEGABYTES", settings.workbook_megabytes, LEAST_MEGABYTES)
     validate_times(settings)
     if settings.dev_key is not None and (fault := key_fault(settings.dev_key)):
         raise BadSetting(f"MCP_DEV_KEY cannot be used: {fault}; make one with: openssl rand -hex 32")

@@ -10,7 +10,6 @@ from tempfile import NamedTemporaryFile
 from time import sleep, time
 from typing import Final
 
-import fastexcel
 import polars as pl
 from msgspec import Struct
 
@@ -19,7 +18,8 @@ from server.ingest.columns import EXTRACT, FormatDetector
 from server.ingest.limits import FileTooLarge, bounded_records, refuse_long_fields, refuse_long_lines, refuse_wide
 from server.ingest.quotes import LoosePair, loose_pair
 from server.ingest.rejects import FILE, ROW, LoadFailed
-from server.ingest.workbooks import formulas_of, sheet_cells, sheet_names, unvalued_fault
+from server.ingest.workbook_reader import READER
+from server.ingest.workbooks import formulas_of, refuse_large_parts, unvalued_fault
 
 PIECE = 500_000  # rows in memory at once
 TYPED = (".parquet", ".arrow")
@@ -87,7 +87,7 @@ def unchanged(path: Path) -> Iterator[None]:
         ) from fault
     except FileTooLarge as fault:
         raise LoadFailed(EXTRACT, str(fault)) from fault
-    except (pl.exceptions.PolarsError, fastexcel.FastExcelError, OSError) as fault:
+    except (pl.exceptions.PolarsError, OSError) as fault:
         raise LoadFailed(EXTRACT, f"{path.name} cannot be read: {explain_fault(path, fault)}") from fault
     if (before.st_size, before.st_mtime_ns, before.st_ino) != (after.st_size, after.st_mtime_ns, after.st_ino):
         raise LoadFailed(EXTRACT, f"{path.name} changed while it was read; load again when it is whole")
@@ -330,14 +330,15 @@ def letter(number: int) -> str:
 
 def read_sheet(path: Path, sheet: str | None, formats: FormatDetector) -> FileScan:
     """Return the rows of a sheet as text. `formats` says which rows have the names."""
-    names = sheet_names(path)
+    refuse_large_parts(path)
+    names = READER.names(path)
     if sheet is not None and sheet not in names:
         raise LoadFailed(EXTRACT, f"{path.name} has no sheet '{sheet}'; it has {', '.join(names)}")
     if not names:
         raise LoadFailed(EXTRACT, f"{path.name} has no sheet")
     name = sheet or names[0]
     formulas = formulas_of(path, name)  # also refuses a sheet that reaches too far, before it is read
-    cells = sheet_cells(fastexcel.read_excel(path), name)
+    cells = READER.cells(path, name)
     if not cells.width:
         return FileScan(cells.lazy())
     if (cell := formulas.unvalued) is not None:

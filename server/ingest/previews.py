@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import fastexcel
 import polars as pl
 
 from engine.model.calendar.periods import Grain
@@ -25,7 +24,7 @@ from server.ingest.reshape import UnloadedRows, reshape
 
 ROWS: Final = 2_000  # of each file
 FILES: Final = 3  # of each feed: the last ones by name
-FAULTS: Final = (pl.exceptions.PolarsError, fastexcel.FastExcelError, OSError, UnicodeError)
+FAULTS: Final = (pl.exceptions.PolarsError, OSError, UnicodeError)
 
 
 def describe_files(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[str]:

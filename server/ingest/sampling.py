@@ -8,7 +8,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Final
 
-import fastexcel
 import polars as pl
 from msgspec import Struct
 
@@ -31,7 +30,8 @@ from server.ingest.files import explain_fault, join_names
 from server.ingest.findings import Ambiguity, Finding, Findings, SampleFault, SampleQuestion, SampleTable
 from server.ingest.limits import FileTooLarge, refuse_long_lines, refuse_wide
 from server.ingest.quotes import loose_pair
-from server.ingest.workbooks import formulas_of, sheet_cells, sheet_names, unvalued_fault
+from server.ingest.workbook_reader import READER
+from server.ingest.workbooks import formulas_of, refuse_large_parts, unvalued_fault
 
 QUOTE: Final = '"'
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
@@ -150,7 +150,7 @@ def sample_file(path: Path, encoding: str | None = None) -> Iterator[SourceTable
             yield sample_typed(path)
     except FileTooLarge as fault:
         raise SampleFault(str(fault)) from fault
-    except (OSError, pl.exceptions.PolarsError, fastexcel.FastExcelError, UnicodeError) as fault:
+    except (OSError, pl.exceptions.PolarsError, UnicodeError) as fault:
         raise SampleFault(f"{path.name} cannot be read: {explain_fault(path, fault)}") from fault
 
 
@@ -270,12 +270,12 @@ def to_sample(
 
 def sample_workbook(path: Path) -> Iterator[SourceTable]:
     """Yield the sheets of a workbook that hold a table."""
-    sheets = sheet_names(path)
-    workbook = fastexcel.read_excel(path)
+    refuse_large_parts(path)
+    sheets = READER.names(path)
     found = False
     for sheet in sheets:
         formulas = formulas_of(path, sheet)  # also refuses a sheet that reaches too far, before it is read
-        records = [[cell or "" for cell in row] for row in sheet_cells(workbook, sheet).iter_rows()]
+        records = [[cell or "" for cell in row] for row in READER.cells(path, sheet).iter_rows()]
         header_row = detect_header_row(records)
         if header_row is None:
             continue

@@ -94,12 +94,11 @@ class Formulas(Struct, frozen=True):
     unvalued: str | None = None
 
 
-def sheet_names(path: Path) -> list[str]:
-    """Return the names of the sheets. Raises OSError if it is no workbook, FileTooLarge if a part is too large."""
+def refuse_large_parts(path: Path) -> None:
+    """Raise FileTooLarge if a part of a workbook is too large unpacked, OSError if it is no workbook of XML."""
     try:
         with ZipFile(path) as archive:
             refuse_bombs(archive, path.name)
-        return fastexcel.read_excel(path).sheet_names
     except UNREADABLE as fault:
         raise OSError(str(fault)) from fault
 

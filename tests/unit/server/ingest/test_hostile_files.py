@@ -11,6 +11,7 @@ from server.ingest.files import WrittenFormat, file_rows
 from server.ingest.findings import SampleFault
 from server.ingest.rejects import LoadFailed
 from server.ingest.sampling import sample_file
+from server.ingest.workbook_reader import READER
 
 HEAD = "date,account,amount,memo\n"
 LINE = "2026-01-05,4000,1.50,rent\n"
@@ -158,3 +159,31 @@ def test_cells_without_a_value_and_a_wrong_dimension_reach_nowhere(
     monkeypatch.setenv("SVC_SHEET_CELLS", "8")  # it has 3 rows of 3 cells
     with pytest.raises(refusal, match="3 rows and 3 columns"):
         read(path)
+
+
+@pytest.mark.parametrize(("read", "refusal"), READERS)
+def test_a_workbook_that_takes_the_memory_of_its_reader_is_refused_and_the_next_is_read(
+    tmp_path: Path, read: Callable[[Path], None], refusal: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SVC_SHEET_CELLS", "1000000000000")
+    rows, _ = HOSTILE_SHEETS["a cell at the end of a sheet"]
+    path, good = write_sheet(tmp_path / "gl.xlsx", rows), write_sheet(tmp_path / "good.xlsx", ROWS)
+    for _ in range(2):
+        with pytest.raises(refusal, match=r"gl\.xlsx \[S\]: its reader ended.*SVC_WORKBOOK_MEGABYTES"):
+            read(path)
+        read(good)
+
+
+def test_the_reader_gives_back_every_cell_and_names_what_it_cannot_read(tmp_path: Path) -> None:
+    path = write_sheet(tmp_path / "gl.xlsx", ROWS)
+    assert READER.names(path) == ["S"]
+    assert READER.cells(path, "S").rows() == [
+        ("date", "account", "amount"),
+        ("2026-01-05", "4000", "1.5"),
+        ("2026-01-06", "5000", "2.5"),
+    ]
+    path.write_bytes(b"no workbook")
+    with pytest.raises(OSError, match="Zip"):
+        READER.names(path)
+    with pytest.raises(LoadFailed, match=r"gl\.xlsx cannot be read"):
+        load(path)
