@@ -26,11 +26,11 @@ from server.ingest.columns import ISO_DAY, read_days
 from server.ingest.dates import UNREADABLE, in_format
 from server.ingest.days import DayColumn, serial_days, typed_days
 from server.ingest.dialect import LOOK, titles_above
-from server.ingest.encodings import ENCODING, decode
+from server.ingest.encodings import ENCODING, UTF8, UTF16, decode
 from server.ingest.extract_columns import ExtractColumns
 from server.ingest.files import first_used_row, join_names, scan_file
 from server.ingest.findings import TEXTS, Ambiguity, Finding, Reading, SampleTable, located, place_of, written_keys
-from server.ingest.headings import encoding_of, find_heading, footer_of, heading_rows
+from server.ingest.headings import encoding_of, find_heading, footer_of, heading_rows, is_written_in
 from server.ingest.notation import (
     PLAIN_FIRST,
     Notation,
@@ -190,13 +190,16 @@ class FeedFormat:
         return replace(dialect, separator=table.separator, quote=table.quote, layout=layout)
 
     def _encoding(self, path: Path) -> Finding:
-        """Return the encoding of a file: of two that its words allow, that of the last load. Raises LoadFailed."""
-        found = encoding_of(path)
+        """Return the encoding of a file: that of the last load where it is no UTF-8 and can be that.
+
+        Raises LoadFailed if it is a first load and its words allow two.
+        """
+        found, before = encoding_of(path), self.recorded.get(ENCODING)
+        of_marks = isinstance(found, Finding) and found.value in (UTF8, UTF16)
+        if before not in (None, UTF8, UTF16) and not of_marks and is_written_in(path, before):
+            return Finding(ENCODING, before, "as before")
         if isinstance(found, Finding):
             return found
-        before = self.recorded.get(ENCODING)
-        if any(reading.keys[ENCODING] == before for reading in found.readings):
-            return Finding(ENCODING, before, "as before")
         raise undecided(path.name, found, self.binding.key)
 
     def _refuse_factor(self, name: str, titles: Sequence[tuple[int, str]], names: Sequence[str]) -> None:

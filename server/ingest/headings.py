@@ -39,6 +39,17 @@ def encoding_of(path: Path) -> Finding | Ambiguity:
     return found
 
 
+def is_written_in(path: Path, encoding: str) -> bool:
+    """Tell whether the first bytes of a file are text in an encoding."""
+    with path.open("rb") as file:
+        head = file.read(BYTES)
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class HeadingMatch(Struct, frozen=True):
     """The dialect by which the head of a file has the columns of a feed, and the rows of their names."""
 

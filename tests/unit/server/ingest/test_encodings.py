@@ -69,6 +69,24 @@ def test_a_load_reads_names_by_their_words(instance: Path, tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("content", "keys"),
+    [
+        (POLISH.encode("cp1250"), ['csv: {encoding: "windows-1252"} (as before)']),
+        (POLISH.encode(), []),
+        ("id,name\n0010,Zboží\n20,Síť\n".encode("cp1250"), ['csv: {encoding: "cp1250"}']),  # no byte 0x9d in 1252
+    ],
+)
+def test_a_feed_goes_on_by_the_encoding_of_its_last_load(
+    instance: Path, tmp_path: Path, content: bytes, keys: list[str]
+) -> None:
+    (instance / "data" / "account.csv").write_bytes("id,name\n0010,Erlöse\n20,Löhne\n".encode("cp1252"))
+    load_feeds(instance, tmp_path / "state", "account")
+    (instance / "data" / "account.csv").write_bytes(content)
+    (loaded, *_) = load_feeds(instance, tmp_path / "state", "account")
+    assert [said[: len(key)] for said, key in zip(loaded.detected, keys, strict=True)] == keys
+
+
 def test_two_readings_are_refused_with_both_names(instance: Path, tmp_path: Path) -> None:
     (instance / "data" / "account.csv").write_bytes("id,name\n0010,売上高\n20,仕入高\n".encode("cp932"))
     with pytest.raises(BindingFailed, match=r"can be read in 2 ways: '売上高' with csv: {encoding: \"cp932\"}, or "):
