@@ -17,6 +17,7 @@ from engine.facts.surveys import SurveyedMonth
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.fact_store import DATE, ROWS
+from server.base.interfaces import StoreDown
 from server.warehouses.attached import (
     NULL_ID,
     SCENARIO,
@@ -33,6 +34,8 @@ from server.warehouses.dialects import ColumnKind, SqlDialect
 from server.warehouses.tables import PART, plain_name
 from server.warehouses.warehouse import SqlStatement
 
+SUM = "Σ "
+JUDGED = ("blanks", "finer", f"{SUM}finer", "larger", f"{SUM}larger")  # what is asked of each measure
 Read = Callable[[SqlStatement], pa.Table]
 
 
@@ -151,7 +154,11 @@ def faults_in(
     """Yield what would be rejected of the rows that `SurveyText.judged` asked about."""
     of_scenario = words_of(table.scenario)
     sums: list[list[Decimal]] = []
-    for scenario, rows, *rest in zip(*(column.to_pylist() for column in found.columns), strict=True):
+    measures = range(len(table.of(ColumnKind.AMOUNT)))
+    of_amounts = [f"{what} of amount {at}" for at in measures for what in JUDGED]
+    frame = named(found, [SCENARIO, ROWS, "undated", "outside", *of_amounts])
+    refuse_parts(frame, [name for name in frame.columns[1:] if not name.startswith(SUM)])
+    for scenario, rows, *rest in frame.iter_rows():
         if scenario not in scenarios:
             reason = f"'{scenario}' is no scenario of scenarios.yaml" if scenario else "is missing"
             yield ColumnFault(column=of_scenario, reason=reason, rows=int(rows))
@@ -189,7 +196,7 @@ class FoundIds(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, found: pa.Table) -> "FoundIds":
         """Return the ids of an answer to `SurveyText.members`, without the rows that have none."""
-        frame = pl.DataFrame(found.rename_columns(["id", "rows", "amount"])).cast({"id": pl.String})
+        frame = wholes(named(found, ["id", "rows", "amount"]), ["rows", "amount"]).cast({"id": pl.String})
         frame = frame.filter(pl.col("id") != NULL_ID)
         return cls(ids=frame["id"], rows=frame["rows"], amounts=frame["amount"])
 
@@ -199,6 +206,29 @@ class FoundIds(Struct, frozen=True, kw_only=True):
         strange = frame.filter(~pl.col("id").is_in(known.implode())).sort("rows", "id", descending=[True, False])
         for id_, rows, amount in strange.iter_rows():
             yield id_, rows, int(amount)
+
+
+def named(found: pa.Table, names: Sequence[str]) -> pl.DataFrame:
+    """Return an answer with the names of its question, by position. Raises StoreDown if it has another number."""
+    if found.num_columns != len(names):
+        raise StoreDown(f"the engine answers with {found.num_columns} columns where {len(names)} were asked for")
+    return pl.DataFrame(found.rename_columns(list(names)))
+
+
+def wholes(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Return an answer whose texts of whole numbers are numbers. Raises StoreDown if a value would change."""
+    refuse_parts(frame, columns)
+    return frame.with_columns(pl.col(name).cast(pl.Int128) for name in columns if frame.schema[name] == pl.String)
+
+
+def refuse_parts(frame: pl.DataFrame, columns: Sequence[str]) -> None:
+    """Raise StoreDown if a column that was asked for as whole numbers holds another value."""
+    for name in columns:
+        column = frame[name]
+        made = column.cast(pl.Int128, strict=False)
+        alike = (made.cast(column.dtype, strict=False) == column).fill_null(column.is_null())
+        if column.dtype.is_float() or not alike.all():
+            raise StoreDown(f"the engine answers with {name} as {column.dtype} where whole numbers were asked for")
 
 
 def months_of(read: Read, text: SurveyText, table: AttachedTable, domain: Domain) -> Iterator[SurveyedMonth]:
@@ -240,8 +270,8 @@ def monthly(found: pa.Table, measures: Sequence[str], dimensions: Sequence[str])
     sizes, numbers = [f"size of {key}" for key in measures], [f"number of {key}" for key in measures]
     of_measures = [name for pair in zip(sizes, numbers, strict=True) for name in pair]
     without = [f"without {key}" for key in dimensions]
-    frame = pl.DataFrame(found.rename_columns([SCENARIO, PART, DATE, ROWS, *of_measures, *without]))
-    frame = frame.with_columns(pl.col(sizes).cast(pl.Int128))
+    frame = named(found, [SCENARIO, PART, DATE, ROWS, *of_measures, *without])
+    frame = wholes(frame, [ROWS, *of_measures, *without])
     days = pl.col(DATE).dt.day().drop_nulls().sort().alias("days")
     summed = frame.group_by(SCENARIO, PART).agg(days, pl.col(ROWS, *of_measures, *without).sum())
     return summed.sort(SCENARIO, PART)
@@ -251,6 +281,7 @@ def rolled_up(
     found: pa.Table, dimensions: Sequence[str], measures: Sequence[str]
 ) -> Mapping[tuple[str, int], pl.DataFrame]:
     """Return the sums of each scenario and month by the ids of some dimensions."""
-    frame = pl.DataFrame(found.rename_columns([SCENARIO, PART, *dimensions, *measures, ROWS]))
+    frame = named(found, [SCENARIO, PART, *dimensions, *measures, ROWS])
+    refuse_parts(frame, [*measures, ROWS])
     parts = frame.partition_by(SCENARIO, PART, as_dict=True, include_key=False)
     return {(str(scenario), int(month)): part for (scenario, month), part in parts.items()}
