@@ -38,16 +38,20 @@ def counted(text: str) -> int:
     return len(get_encoding("o200k_base").encode(text))
 
 
-def advertised() -> str:
+def advertised(books: McpBooks) -> str:
     """Return what a model reads of all tools: name, description and inputSchema as compact JSON."""
-    read = [{"name": tool.name, "description": tool.words, "inputSchema": tool.schema} for tool in TOOLS.values()]
+    examples = books.examples()
+    read = [
+        {"name": name, "description": tool.described(examples.get(name, {})), "inputSchema": tool.schema}
+        for name, tool in TOOLS.items()
+    ]
     return json.dumps(read, separators=(",", ":"), ensure_ascii=False)
 
 
 def goals(books: McpBooks) -> bool:
     """Print the calls of an agent with their goals; return whether all are met."""
     print("\n### What an agent pays\n\n| call | o200k | goal |\n|---|--:|--:|")
-    met = [held(f"tools/list, all {len(TOOLS)} tools", counted(advertised()), TOOLS_GOAL)]
+    met = [held(f"tools/list, all {len(TOOLS)} tools", counted(advertised(books)), TOOLS_GOAL)]
     for name, (goal, (tool, asked)) in asking.GOALS.items():
         met.append(held(name, length_of(books.call(tool, **asked)), goal))
     return all(met)

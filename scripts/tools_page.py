@@ -55,6 +55,7 @@ A report says each thing once.
    or metric: a text is the filter `metric`, an object is joined.
 """
 Json = Mapping[str, Any]
+Examples = Mapping[str, Json]  # a call of each tool, as its description tells it
 Ask = Callable[[str, Json], Json]  # a tool and its arguments to its answer
 
 SHOWN_ITEMS = 2
@@ -126,10 +127,7 @@ What the service understands and says beyond its specification. All of it is opt
 """
 NEXT: Mapping[str, Callable[[Mapping[str, Json]], Json]] = {  # what is made of the answers to earlier calls
     "get_load_status": lambda told: {"load_id": told["list_load_history"]["loads"][0]["load_id"]},
-    "eval_chart_transform": lambda told: {
-        **TOOLS["eval_chart_transform"].example,
-        "data_refs": [told["run_metric"]["data_ref"]],
-    },
+    "eval_chart_transform": lambda told: {"data_refs": [told["run_metric"]["data_ref"]]},
     "export_dataset": lambda told: {"data_ref": told["run_statement"]["data_ref"], "format": "xlsx"},
     "get_file_download": lambda told: {"file_id": told["export_dataset"]["file_id"]},
 }
@@ -137,8 +135,8 @@ INTERNAL = "The service failed. Its log has the cause under the `error_id` of th
 MISTAKE = ("run_metric", {"metrics": ["revenu"], "period_start": "2026-13"})
 
 
-def page(ask: Ask) -> str:
-    """Return the page, of a server of the demo."""
+def page(ask: Ask, examples: Examples) -> str:
+    """Return the page, of a server of the demo with the examples that it tells."""
     told: dict[str, Json] = {}
     parts = [HEAD]
     for tool in TOOLS.values():
@@ -148,16 +146,17 @@ def page(ask: Ask) -> str:
                 f"## {tool.name}\n\n{tool.description}\n\nArguments and answer are those of [{twin}](#{twin}).\n"
             )
             continue
-        called = arguments(tool, told)
+        called = arguments(tool, told, examples)
         told[tool.name] = ask(tool.name, called)
         parts.append("\n".join(section(tool, called, told[tool.name])))
     parts += ["\n".join(errors(ask)), "\n".join(notes()), READING, BEYOND]
     return "\n".join(parts)
 
 
-def arguments(tool: Tool, told: Mapping[str, Json]) -> Json:
+def arguments(tool: Tool, told: Mapping[str, Json], examples: Examples) -> Json:
     """Return the arguments of the call that is shown."""
-    return NEXT[tool.name](told) if tool.name in NEXT else tool.example
+    example = examples.get(tool.name, {})
+    return {**example, **NEXT[tool.name](told)} if tool.name in NEXT else example
 
 
 def section(tool: Tool, called: Json, answer: Json) -> Iterator[str]:
@@ -294,7 +293,9 @@ def main() -> None:
     """Write the page, of a server of the demo as the tests load it."""
     books = demo_books(ROWS)
     with serving(books.instance, books.state) as server, connected(server.url, "auto") as client:
-        PAGE.write_text(page(lambda tool, called: client.call(tool, **called).result), encoding="utf-8")
+        PAGE.write_text(
+            page(lambda tool, called: client.call(tool, **called).result, client.examples()), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

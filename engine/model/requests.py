@@ -21,7 +21,7 @@ class ColumnRequest(Request):
     """One column to show."""
 
     scenario: str
-    """A scenario id, variance or shifted view: actual, actual@py, var(actual,budget)."""
+    """An id A or B of list_scenarios, a shifted view A@py, or a variance var(A,B)."""
     alias: str | None = None
     """Heading, such as Actuals or Var %. Always give one."""
 
@@ -44,14 +44,13 @@ class ReportRequest(Request):
     scenarios: tuple[ColumnRequest, ...] | None = None
     """Columns in order. Left out: the default."""
     period_start: str | None = None
-    """First period: YYYY-MM, fiscal YYYY or YYYY-Qn, CY2026-Q1, YYYY-Wnn, YYYY-MM-DD, last_closed(-n), (undated). One
-    bound alone is one period."""
+    """First period: YYYY-MM, fiscal YYYY or YYYY-Qn, CY2026-Q1, YYYY-Wnn, YYYY-MM-DD, last_closed, last_closed-1,
+    (undated). One bound alone is one period."""
     period_end: str | None = None
     """Last period, of the same grain."""
     filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)
-    """Dimension key to members, such as {"organisation": "EUROPE", "account": ["6010", "6020"]}, or
-    {"exclude": [members]}. Members by id of search_hierarchy, or a code or name that only one has. AND across keys, OR
-    inside one."""
+    """Dimension key to a member, to [members], or to {"exclude": [members]}. Members by id of search_hierarchy, or a
+    code or name that only one has. AND across keys, OR inside one."""
     dimensions: tuple[str, ...] = ()
     """Dimension keys to break down by, as ["period"]."""
     subtotals: bool = False
@@ -69,7 +68,7 @@ class StatementRequest(ReportRequest):
     """A financial statement: lines down, scenarios (and breakdown members) across."""
 
     statement: str | None = None
-    """Statement key, such as full_pnl. Left out: the default, else pnl."""
+    """Statement key. Left out: the default, else pnl."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +94,7 @@ class UploadRequest(Request):
     """A file that its caller is about to send."""
 
     filename: str
-    """Its name, without folders, such as budget 2026.xlsx."""
+    """Its name, without folders, such as figures.xlsx."""
     mime_type: str
     """Its type, without parameters, such as text/csv."""
     size_bytes: int
@@ -143,7 +142,7 @@ class ChartSpec(Request):
     each member. forecast_line: actuals, then forecast. cohort_heatmap: cohorts (series) down, age (x) across.
     sparkline_row: a line for each member (series)."""
     title: str
-    """Best its message: "Revenue 4 % above budget"."""
+    """Best its message: "Costs 4 % below plan"."""
     subtitle: str | None = None
     """Company, period, scope; not the unit."""
     x: str | None = None
@@ -201,7 +200,7 @@ class MetricRequest(ReportRequest):
     metrics: tuple[str, ...]
     """Metric keys from list_kpis, all of one domain."""
     formulas: dict[str, str] = field(default_factory=dict)
-    """More columns: alias to a formula of metrics of that domain, such as {"margin": "ebitda / revenue"}."""
+    """More columns: alias to a formula of metrics of that domain, such as {"ratio": "A / B"}."""
     order_by: str | None = None
     """Rank the first dimension, or each group, by a metric, an alias or metric@alias."""
     asc: bool = False
@@ -277,11 +276,11 @@ class RowsRequest(Request):
     source_key: str
     """A source key from list_inspection_sources."""
     scenario_id: str
-    """A scenario id or scenario/variant from list_scenarios, such as actual or budget/downside."""
+    """A scenario id, or scenario/variant, of list_scenarios."""
     filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)
     """As in reporting calls; keys from get_inspection_schema. `metric` (a metric key, or statement.line) keeps the rows
-    of that figure and says what each contributes. `scenario` (a shifted view or blend of scenario_id, such as
-    actual@py) reads its days."""
+    of that figure and says what each contributes. `scenario` (a shifted view A@py or a blend of scenario_id A)
+    reads its days."""
     columns: tuple[str, ...] | None = None
     """Columns to show, from get_inspection_schema; left out, all."""
     limit: int | None = None
@@ -307,7 +306,7 @@ class LoadHistoryRequest(Request):
     binding_id: str | None = None
     """One feed: a binding_id from list_bindings."""
     dataset_id: str | None = None
-    """One dataset across its sources: a dataset_id from list_bindings, such as live.gl."""
+    """One dataset across its sources: a dataset_id from list_bindings."""
     period: str | None = None
     """One period of any grain, as in reporting calls: loads that touched one of its days, or may have."""
     status: str | None = None
@@ -331,7 +330,7 @@ class BindingsRequest(Request):
     source_id: str | None = None
     """Only the feeds of one source: a source_id that list_bindings returns."""
     target: str | None = None
-    """Only the feeds into one table, such as live.gl."""
+    """Only the feeds into one table: a target that list_bindings returns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

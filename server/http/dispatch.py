@@ -317,9 +317,10 @@ class Dispatcher:
         try:
             stop()
             self._hold_open(tool, principal)
-            asked = read_request(tool.shape, arguments)
+            caller = self._callers.of(principal, stop, admit)
             with stopped_by(stop):
-                answer = tool.answer(self._callers.of(principal, stop, admit), asked)
+                asked = read_request(tool.shape, arguments, partial(tool.examples, caller))
+                answer = tool.answer(caller, asked)
                 block = answer.render_block() if tool.widget else None
             return CallResult.of(answer, block)
         except LargeCall:

@@ -31,6 +31,7 @@ from server.http.limits import MESSAGE
 from server.tools.prompts import COMPLETE, GET_PROMPT, PROMPTS, Prompt
 from server.tools.resources import DEFINITIONS, JSON_TYPE, LIST_RESOURCES, READ_RESOURCE, URI, Definitions
 from server.tools.tool import Effect, Tool, Widget, built
+from server.tools.toolbox import LIST_TOOLS
 from server.wire.answers import PICTURE_TYPE
 from server.wire.message import IncomingMessage
 
@@ -68,11 +69,16 @@ class McpServer(Struct, frozen=True):
         return next((widget for widget in self.pages if widget.uri == uri), None)
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """List the tools that can be called here."""
+        """List the tools that can be called here, without examples if these cannot be made now."""
         principal = principal_of(context)
         offered = (await self.dispatch.offered(principal)).values()
+        outcome = await self.dispatch.run(LIST_TOOLS, {}, principal)
+        examples = {} if outcome.is_error else outcome.result
         return types.ListToolsResult(
-            tools=[describe_tool(tool, self.pages, is_local=principal.is_local) for tool in offered]
+            tools=[
+                describe_tool(tool, self.pages, examples.get(tool.name, {}), is_local=principal.is_local)
+                for tool in offered
+            ]
         )
 
     async def call_tool(self, context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
@@ -195,12 +201,14 @@ async def add_extensions(ctx: Context, call_next: CallNext) -> HandlerResult:
     return result
 
 
-def describe_tool(tool: Tool, pages: Mapping[Widget, str], *, is_local: bool = False) -> types.Tool:
+def describe_tool(
+    tool: Tool, pages: Mapping[Widget, str], example: Mapping[str, Any], *, is_local: bool = False
+) -> types.Tool:
     """Return a tool as clients list it, with its widget if that is built; `is_local` as local callers do."""
     return types.Tool(
         name=tool.name,
         title=tool.title,
-        description=tool.local_description if is_local and tool.local_description else tool.words,
+        description=tool.local_description if is_local and tool.local_description else tool.described(example),
         input_schema=tool.schema,
         annotations=types.ToolAnnotations(
             title=tool.title,

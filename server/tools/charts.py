@@ -20,6 +20,7 @@ from sandbox.job import MOST_FRAMES
 from sandbox.render import RenderError
 from server.caller.caller import Caller
 from server.caller.scripts import ScriptResult
+from server.tools.examples import chart_example
 from server.tools.tool import Effect, Tool
 from server.wire.answers import Answer, given_json
 
@@ -176,13 +177,7 @@ CHARTING = (
         ),
         request=KnownChartRequest,
         run=eval_chart_transform,
-        example={
-            "data_refs": ["ds_\N{HORIZONTAL ELLIPSIS}"],
-            "transform_code": "result = df.filter(pl.col('metric') == 'revenue', pl.col('organisation').is_not_null())"
-            ".select('organisation_label', 'alias', 'value')",
-            "chart_spec": {"chart_type": "bar", "title": "Revenue by region", "x": "organisation_label", "y": "value"}
-            | {"series": "alias"},
-        },
+        example=chart_example,
         lane="scripts",
         effect=Effect.FILE,
         withheld=lambda here: here.workshop.pool.trouble(),

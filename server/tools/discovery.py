@@ -10,6 +10,7 @@ from engine.present.answers.catalogue import (
     variants_answer,
 )
 from server.caller.caller import Caller
+from server.tools.examples import no_example, search_example, variants_example
 from server.tools.tool import Tool
 from server.wire.answers import Answer
 
@@ -52,7 +53,7 @@ DISCOVERY = (
         ),
         request=EmptyRequest,
         run=list_scenarios,
-        example={},
+        example=no_example,
         is_memoised=True,
     ),
     Tool(
@@ -65,7 +66,7 @@ DISCOVERY = (
         ),
         request=MetricsRequest,
         run=list_kpis,
-        example={},
+        example=no_example,
         is_memoised=True,
     ),
     Tool(
@@ -77,7 +78,7 @@ DISCOVERY = (
         ),
         request=EmptyRequest,
         run=list_dimensions,
-        example={},
+        example=no_example,
         is_memoised=True,
     ),
     Tool(
@@ -86,7 +87,7 @@ DISCOVERY = (
         description="List the what-if variants of a scenario, where the books define any.",
         request=VariantsRequest,
         run=list_variants,
-        example={"scenario_id": "budget"},
+        example=variants_example,
         is_memoised=True,
     ),
     Tool(
@@ -99,6 +100,6 @@ DISCOVERY = (
         ),
         request=SearchRequest,
         run=search_hierarchy,
-        example={"query": "sales", "dimension": "cost_centre"},
+        example=search_example,
     ),
 )

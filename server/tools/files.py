@@ -3,6 +3,7 @@
 from engine.model.requests import CompleteRequest, ExportRequest, FileRequest, ImportRequest, UploadRequest
 from server.base.links import parse_hosts
 from server.caller.caller import Caller
+from server.tools.examples import no_example, upload_example
 from server.tools.tool import Deployment, Effect, Tool
 from server.wire.answers import Answer, file_json, given_json, reserved_json
 
@@ -51,7 +52,7 @@ ARTIFACTS = (
         ),
         request=ExportRequest,
         run=export_dataset,
-        example={},  # a data_ref is of one call
+        example=no_example,  # a data_ref is of one call
         local_description=(
             "Make a result into a file without running it again: json with all its metadata, or an xlsx workbook laid "
             "out as it was seen. The file holds the whole result, also what the answer had no room for. Returns its "
@@ -69,7 +70,7 @@ ARTIFACTS = (
         ),
         request=FileRequest,
         run=get_file_download,
-        example={},  # a file_id is of one call
+        example=no_example,  # a file_id is of one call
         local_description=(
             "Return the path of a file that export_dataset made, while the file is there and its owner may still see "
             "all that it holds. Call it when the file is no longer at its path."
@@ -103,7 +104,7 @@ UPLOADS = (
         ),
         request=UploadRequest,
         run=begin_file_upload,
-        example={"filename": "budget 2026.csv", "mime_type": "text/csv", "size_bytes": 1024},
+        example=upload_example,
         effect=Effect.FILE,
         withheld=no_uploads,
         takes_files=True,
@@ -117,7 +118,7 @@ UPLOADS = (
         ),
         request=CompleteRequest,
         run=complete_file_upload,
-        example={},  # an upload_id is of one call
+        example=no_example,  # an upload_id is of one call
         effect=Effect.FILE,
         withheld=no_uploads,
         takes_files=True,
@@ -132,7 +133,7 @@ UPLOADS = (
         ),
         request=ImportRequest,
         run=import_host_file,
-        example={},  # such an address is of one conversation
+        example=no_example,  # such an address is of one conversation
         effect=Effect.FILE,
         withheld=no_imports,
         takes_files=True,

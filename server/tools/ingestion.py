@@ -11,6 +11,7 @@ from engine.model.notes import Note
 from engine.model.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
 from engine.queries.values import LastClosed
 from server.caller.caller import Caller
+from server.tools.examples import feed_example, history_example, no_example, target_example
 from server.tools.tool import Tool
 from server.wire.answers import Answer
 from server.wire.feeds import binding_answer, bindings_answer, load_answer, loads_answer
@@ -138,7 +139,7 @@ INGESTION = (
         ),
         request=LoadHistoryRequest,
         run=list_load_history,
-        example={"dataset_id": "live.gl", "period": "2026-09", "status": "success", "limit": 5},
+        example=history_example,
     ),
     Tool(
         name="get_load_status",
@@ -149,7 +150,7 @@ INGESTION = (
         ),
         request=LoadRequest,
         run=get_load_status,
-        example={},  # a load_id is of one deployment
+        example=no_example,  # a load_id is of one deployment
     ),
     Tool(
         name="list_bindings",
@@ -160,7 +161,7 @@ INGESTION = (
         ),
         request=BindingsRequest,
         run=list_bindings,
-        example={"target": "live.gl"},
+        example=target_example,
     ),
     Tool(
         name="get_binding",
@@ -171,6 +172,6 @@ INGESTION = (
         ),
         request=BindingRequest,
         run=get_binding,
-        example={"binding_id": "gl"},
+        example=feed_example,
     ),
 )

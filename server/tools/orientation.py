@@ -6,6 +6,7 @@ from engine.books.reader import Reader
 from engine.model.requests import EmptyRequest
 from engine.present.answers.orientation import orientation_answer
 from server.caller.caller import Caller
+from server.tools.examples import no_example
 from server.tools.tool import Tool
 from server.wire.answers import Answer
 
@@ -63,7 +64,7 @@ ORIENTATION = (
         description="Call this first: what these books hold, their fiscal year, statements, and how to ask.",
         request=EmptyRequest,
         run=svc_orientation,
-        example={},
+        example=no_example,
         is_memoised=True,
     ),
 )

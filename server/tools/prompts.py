@@ -13,6 +13,7 @@ from engine.model.scenarios import resolve
 from engine.plans.freshness import loaded_through
 from engine.queries.values import LAST_CLOSED
 from server.caller.caller import Caller
+from server.tools.examples import completion_example, prompt_example
 from server.tools.resources import DEFINITIONS
 from server.tools.tool import Tool
 from server.wire.answers import Answer
@@ -290,7 +291,7 @@ GET_PROMPT = Tool(
     description="Return the instruction of a prompt for some arguments.",
     request=PromptRequest,
     run=get_prompt,
-    example={"name": "variance_commentary", "arguments": {"metric": "revenue"}},
+    example=prompt_example,
 )
 COMPLETE = Tool(
     name="completion/complete",
@@ -298,5 +299,5 @@ COMPLETE = Tool(
     description="Return the values that an argument of a prompt or a resource template can take.",
     request=CompletionRequest,
     run=complete,
-    example={"prompt": "variance_commentary", "argument": "metric", "value": "rev"},
+    example=completion_example,
 )

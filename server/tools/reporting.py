@@ -34,6 +34,14 @@ from engine.report.inspection import inspect
 from engine.report.run import outline, run
 from sandbox.render import RenderError
 from server.caller.caller import Caller
+from server.tools.examples import (
+    explain_example,
+    metric_example,
+    no_example,
+    rows_example,
+    source_example,
+    statement_example,
+)
 from server.tools.tool import FINANCIAL_TABLE, INSPECTION_GRID, Tool
 from server.wire.answers import Answer
 
@@ -154,8 +162,7 @@ RENDERS = (
 )
 STATEMENT = (
     "Report a financial statement: its lines down, scenarios across, optionally broken down by dimensions. Call "
-    "svc_orientation first for the statement keys, list_scenarios for the scenarios. For a general P&L prefer full_pnl "
-    "where it exists."
+    "svc_orientation first for the statement keys, list_scenarios for the scenarios."
 )
 METRIC = (
     "Report one or more metrics of one domain by members of dimensions: anything that is no standard statement. "
@@ -175,37 +182,6 @@ ROWS = (
     "than were found. The first 50 also come as a formatted grid: when a widget shows it, add interpretation and do "
     "not copy the rows."
 )
-STATEMENT_EXAMPLE = {
-    "statement": "full_pnl",
-    "scenarios": [
-        {"scenario": "actual", "alias": "Actuals"},
-        {"scenario": "budget", "alias": "Budget"},
-        {"scenario": "var(actual,budget)", "alias": "Variance"},
-    ],
-    "period_start": "2026-01",
-    "period_end": "2026-09",
-    "scale": 3,
-}
-METRIC_EXAMPLE = {
-    "metrics": ["revenue", "gross_margin"],
-    "scenarios": [{"scenario": "actual", "alias": "Actuals"}, {"scenario": "actual@py", "alias": "Prior Year"}],
-    "period_start": "2026-Q1",
-    "period_end": "2026-Q3",
-    "dimensions": ["organisation"],
-}
-EXPLAIN_EXAMPLE = {
-    "metric": "ebitda",
-    "scenarios": ["actual", "budget"],
-    "by": ["lines", "organisation"],
-    "period_start": "2026-09",
-}
-ROWS_EXAMPLE = {
-    "source_key": "gl",
-    "scenario_id": "actual",
-    "filters": {"metric": "revenue"},
-    "period_start": "2026-09",
-    "limit": 20,
-}
 
 REPORTING = (
     Tool(
@@ -214,7 +190,7 @@ REPORTING = (
         description=STATEMENT + RENDERS,
         request=StatementRequest,
         run=run_statement,
-        example=STATEMENT_EXAMPLE,
+        example=statement_example,
         lane="heavy",
         widget=FINANCIAL_TABLE,
     ),
@@ -224,7 +200,7 @@ REPORTING = (
         description="run_statement without the formatted table: its arguments and its figures.",
         request=StatementRequest,
         run=run_statement,
-        example={},
+        example=no_example,
         lane="heavy",
         is_twin=True,
     ),
@@ -234,7 +210,7 @@ REPORTING = (
         description=METRIC + RENDERS,
         request=MetricRequest,
         run=run_metric,
-        example=METRIC_EXAMPLE,
+        example=metric_example,
         lane="heavy",
         widget=FINANCIAL_TABLE,
     ),
@@ -244,7 +220,7 @@ REPORTING = (
         description="run_metric without the formatted table: its arguments and its figures.",
         request=MetricRequest,
         run=run_metric,
-        example={},
+        example=no_example,
         lane="heavy",
         is_twin=True,
     ),
@@ -254,7 +230,7 @@ REPORTING = (
         description=EXPLAIN,
         request=ExplainRequest,
         run=explain_variance,
-        example=EXPLAIN_EXAMPLE,
+        example=explain_example,
         lane="heavy",
         widget=FINANCIAL_TABLE,
     ),
@@ -264,7 +240,7 @@ REPORTING = (
         description="List the sources whose rows can be shown: what stands behind the figures of each domain.",
         request=EmptyRequest,
         run=list_inspection_sources,
-        example={},
+        example=no_example,
         is_memoised=True,
     ),
     Tool(
@@ -274,7 +250,7 @@ REPORTING = (
         "inspect_rows.",
         request=SourceRequest,
         run=get_inspection_schema,
-        example={"source_key": "gl"},
+        example=source_example,
     ),
     Tool(
         name="inspect_rows",
@@ -282,7 +258,7 @@ REPORTING = (
         description=ROWS,
         request=RowsRequest,
         run=inspect_rows,
-        example=ROWS_EXAMPLE,
+        example=rows_example,
         lane="heavy",
         widget=INSPECTION_GRID,
     ),

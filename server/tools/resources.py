@@ -11,6 +11,7 @@ from engine.model.errors import BadArguments, quoted
 from engine.model.requests import EmptyRequest, Request
 from engine.present.answers.catalogue import metric_json, statement_json
 from server.caller.caller import Caller
+from server.tools.examples import no_example
 from server.tools.orientation import svc_orientation
 from server.tools.tool import Tool
 from server.wire.answers import Answer
@@ -125,7 +126,7 @@ LIST_RESOURCES = Tool(
     description="List the orientation, the statements and the metrics as resources.",
     request=PageRequest,
     run=list_resources,
-    example={},
+    example=no_example,
 )
 READ_RESOURCE = Tool(
     name="resources/read",
@@ -133,5 +134,5 @@ READ_RESOURCE = Tool(
     description="Read the orientation or a definition.",
     request=ResourceRequest,
     run=read_resource,
-    example={"uri": ORIENTATION_URI},
+    example=lambda _: {"uri": ORIENTATION_URI},
 )

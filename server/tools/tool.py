@@ -14,6 +14,7 @@ from engine.model.requests import Request
 from server.base.settings import Settings
 from server.caller.caller import Caller
 from server.caller.scripts import ScriptRunner
+from server.tools.examples import Example, argument_examples
 from server.wire.answers import Answer
 from server.wire.arguments import Json, Shape
 
@@ -86,7 +87,7 @@ class Tool:
     description: str
     request: type[Request]
     run: Callable[[Caller, Any], Answer]
-    example: Mapping[str, Any]
+    example: Callable[[Caller], Example]  # a call that answers this caller, of names of the catalogue alone
     lane: LaneName = "light"  # where it waits its turn: heavy where it plans over facts, scripts where it runs one
     effect: Effect = Effect.NONE
     widget: Widget | None = None  # shows the result; what it renders goes out beside the answer, built or not
@@ -99,7 +100,7 @@ class Tool:
     shape: Shape[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", Shape.of(self.request, self.example))
+        object.__setattr__(self, "shape", Shape.of(self.request))
 
     def answer(self, caller: Caller, asked: Request) -> Answer:
         """Return the answer of a call. The books memoise it where it is the same each time; nobody changes it."""
@@ -121,10 +122,17 @@ class Tool:
         """The JSON Schema of the arguments."""
         return undescribed(self.shape.schema) if self.is_twin else self.shape.schema
 
-    @property
-    def words(self) -> str:
-        """The description with an example call, as models read it."""
-        return f"{self.description} Example: {json.dumps(self.example)}" if self.example else self.description
+    def example_for(self, caller: Caller) -> Example:
+        """Return an example call, empty if there is none. The books memoise it."""
+        return caller.reader.memo_as_seen(("example", self.name), lambda: self.example(caller))
+
+    def examples(self, caller: Caller) -> Sequence[Example]:
+        """Return the values of arguments that a refusal can offer, those of the example call first."""
+        return self.example_for(caller), argument_examples(caller)
+
+    def described(self, example: Example) -> str:
+        """Return the description with an example call, as models read it."""
+        return f"{self.description} Example: {json.dumps(example)}" if example else self.description
 
 
 def size_of(answer: Answer) -> int:

@@ -4,7 +4,7 @@ import ast
 import inspect
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from textwrap import dedent
@@ -27,18 +27,17 @@ Asked = TypeVar("Asked", bound=Request)
 
 
 class Shape(Struct, Generic[Asked], frozen=True):
-    """The reader and the JSON Schema of one kind of request, and an example call; made once for each tool."""
+    """The reader and the JSON Schema of one kind of request; made once for each tool."""
 
     reads: TypeAdapter[Asked]
     schema: Json
-    example: Mapping[str, object]
 
     @classmethod
-    def of(cls, request: type[Asked], example: Mapping[str, object]) -> "Shape[Asked]":
+    def of(cls, request: type[Asked]) -> "Shape[Asked]":
         """Return the shape of a request type; its schema has no references and takes descriptions from the fields."""
         reads = TypeAdapter(request)
         schema = reads.json_schema()
-        return cls(reads, inlined(schema, schema.get("$defs", {}), request), example)
+        return cls(reads, inlined(schema, schema.get("$defs", {}), request))
 
 
 def inlined(part: Json, definitions: Json, request: type[Request] | None = None) -> Json:
@@ -106,20 +105,7 @@ TAKES = {
     "dict_type": "an object",
     "dataclass_type": "an object",
 }
-EXAMPLES: dict[str, object] = {  # of arguments that the example call of a tool leaves out
-    "scenarios": [{"scenario": "actual", "alias": "Actuals"}],
-    "dimensions": ["period"],
-    "filters": {"organisation": ["EUROPE"]},
-    "metrics": ["revenue"],
-    "scale": 3,
-    "decimals": 1,
-    "period_start": "2026-01",
-    "period_end": "2026-12",
-    "data_refs": ["ds_\N{HORIZONTAL ELLIPSIS}"],
-    "chart_spec": {"chart_type": "bar", "title": "Revenue by region"},
-    "materiality": {"percent": 5},
-    "format": "xlsx",
-}
+Examples = Mapping[str, object]  # values of arguments that these books and their caller have
 JSON_TYPES = {"string": str, "array": list, "object": dict, "integer": int, "number": float, "boolean": bool}
 LIST_MARK = re.compile(r",\s*(?![^(]*\))")  # between names, but not inside var(a,b)
 LEAVES_OUT = re.compile(r"(is_?)?not|n(e|eq|in)$|ex|without", re.IGNORECASE)  # begins operators of other services
@@ -135,13 +121,23 @@ JSON_KINDS: list[tuple[type | tuple[type, ...], str]] = [
 ]
 
 
-def read_request(shape: Shape[Asked], arguments: Mapping[str, Any]) -> Asked:
-    """Return arguments as a request; raises BadArguments for the first that does not fit."""
+def no_examples() -> Sequence[Examples]:
+    """Return no examples."""
+    return ()
+
+
+def read_request(
+    shape: Shape[Asked], arguments: Mapping[str, Any], examples: Callable[[], Sequence[Examples]] = no_examples
+) -> Asked:
+    """Return arguments as a request; raises BadArguments for the first that does not fit.
+
+    `examples` returns values that a refusal can offer by argument, the best first; only a refusal asks for them.
+    """
     sent = meant_fields(arguments, shape.schema)
     try:
         return validated(shape, sent)
     except ValidationError as misfit:
-        raise refusal(misfit.errors(), shape, sent) from misfit
+        raise refusal(misfit.errors(), shape, sent, examples()) from misfit
 
 
 def validated(shape: Shape[Asked], sent: Json) -> Asked:
@@ -187,7 +183,9 @@ def read_text(sent: str, schema: Json) -> object:
     return sent
 
 
-def refusal(errors: Sequence[ErrorDetails], shape: Shape[Any], sent: Json) -> BadArguments:
+def refusal(
+    errors: Sequence[ErrorDetails], shape: Shape[Any], sent: Json, examples: Sequence[Examples]
+) -> BadArguments:
     """Return the error for the first argument that does not fit; an unknown one goes before one that is missing."""
     first = path_of(errors[0])
     level = [(other["type"], path) for other in errors if (path := path_of(other))[:-1] == first[:-1]]
@@ -199,10 +197,11 @@ def refusal(errors: Sequence[ErrorDetails], shape: Shape[Any], sent: Json) -> Ba
     if "Exclusion" in error["loc"] and error["type"] in (*MISSING, UNKNOWN):
         return wrong_selection(str(error["loc"][1]), shape, sent)
     if error["type"] == UNKNOWN:
-        return unknown_argument(path, missing, shape, sent)
+        return unknown_argument(path, missing, shape, sent, examples)
     field = ".".join(str(part) for part in path) or "arguments"
     if error["type"] in MISSING:
-        valid, example = schema_at(shape.schema, path).get("enum", ()), examples_of(missing or [path], shape, sent)
+        valid = schema_at(shape.schema, path).get("enum", ())
+        example = examples_of(missing or [path], shape, sent, examples)
         return BadArguments(lacking(missing or [path]), field=field, valid=valid, example=example)
     if error["type"] == "literal_error":
         choices = schema_at(shape.schema, path).get("enum", ())
@@ -220,12 +219,16 @@ def refusal(errors: Sequence[ErrorDetails], shape: Shape[Any], sent: Json) -> Ba
         f"The argument {quoted([field])} takes {takes}, not {type_words(error['input'])}.",
         field=field,
         got=error["input"],
-        example=examples_of([path], shape, sent),
+        example=examples_of([path], shape, sent, examples),
     )
 
 
 def unknown_argument(
-    path: Sequence[Any], missing: Sequence[Sequence[Any]], shape: Shape[Any], sent: Json
+    path: Sequence[Any],
+    missing: Sequence[Sequence[Any]],
+    shape: Shape[Any],
+    sent: Json,
+    examples: Sequence[Examples],
 ) -> BadArguments:
     """Return the error for an unknown argument and what is missing beside it, which may be what was meant."""
     name, known = str(path[-1]), list(schema_at(shape.schema, path[:-1]).get("properties", {}))
@@ -241,7 +244,7 @@ def unknown_argument(
         got=name,
         valid=known,
         did_you_mean=close,
-        example=examples_of(missing, shape, sent),
+        example=examples_of(missing, shape, sent, examples),
     )
 
 
@@ -284,12 +287,14 @@ def selection(name: str, ids: object) -> object:
 # Examples in errors: each mends its argument in the call that was refused.
 
 
-def examples_of(paths: Sequence[Sequence[Any]], shape: Shape[Any], sent: Json) -> Json | None:
+def examples_of(
+    paths: Sequence[Sequence[Any]], shape: Shape[Any], sent: Json, examples: Sequence[Examples]
+) -> Json | None:
     """Return arguments that mend those of some paths, None if there are none to give."""
     found: Json = {}
     for name in dict.fromkeys(str(path[0]) for path in paths if path):
         schema = shape.schema["properties"].get(name, {})
-        known = [values[name] for values in (shape.example, EXAMPLES) if name in values]
+        known = [values[name] for values in examples if name in values]
         given = [fitted(sent[name], schema)] if name in sent else []
         fits = next((value for value in (*given, *known) if mends({name: value}, shape, sent)), None)
         found |= {} if fits is None else {name: fits}

@@ -11,6 +11,7 @@ from server.base.settings import read_settings
 from server.caller.caller import Caller
 from server.run.commands.serve import preside
 from server.run.workers.worker import main
+from server.tools.examples import no_example
 from server.tools.tool import Tool
 from server.tools.toolbox import TOOLS
 from server.wire.answers import Answer
@@ -36,7 +37,9 @@ ROWS = {
 }
 
 TOOLS_TOO = {
-    name: Tool(name=name, title=name, description="For the suite only.", request=EmptyRequest, run=run, example={})
+    name: Tool(
+        name=name, title=name, description="For the suite only.", request=EmptyRequest, run=run, example=no_example
+    )
     for name, run in ROWS.items()
 }
 

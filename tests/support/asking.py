@@ -4,9 +4,6 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from server.tools.tool import Effect
-from server.tools.toolbox import TOOLS
-
 Call = tuple[str, dict[str, Any]]
 
 THREE = [
@@ -18,6 +15,41 @@ FIFTY = [{"scenario": f"actual@pp{back}", "alias": f"{back} back"} for back in r
 YEAR_2025 = {"period_start": "2025-01", "period_end": "2025-12"}
 ALL_OF_DEMO = {"period_start": "2024-01", "period_end": "2026-10"}
 DAYS = [f"{year}-{month:02}-{day:02}" for year in (2024, 2025) for month in range(1, 13) for day in range(1, 29, 2)]
+TYPICAL: dict[str, dict[str, Any]] = {  # a call of each tool that takes arguments
+    "list_variants": {"scenario_id": "budget"},
+    "search_hierarchy": {"query": "sales", "dimension": "cost_centre"},
+    "run_statement": {
+        "statement": "full_pnl",
+        "scenarios": THREE,
+        "period_start": "2026-01",
+        "period_end": "2026-09",
+        "scale": 3,
+    },
+    "run_metric": {
+        "metrics": ["revenue", "gross_margin"],
+        "scenarios": [{"scenario": "actual", "alias": "Actuals"}, {"scenario": "actual@py", "alias": "Prior Year"}],
+        "period_start": "2026-Q1",
+        "period_end": "2026-Q3",
+        "dimensions": ["organisation"],
+    },
+    "explain_variance": {
+        "metric": "ebitda",
+        "scenarios": ["actual", "budget"],
+        "by": ["lines", "organisation"],
+        "period_start": "2026-09",
+    },
+    "get_inspection_schema": {"source_key": "gl"},
+    "inspect_rows": {
+        "source_key": "gl",
+        "scenario_id": "actual",
+        "filters": {"metric": "revenue"},
+        "period_start": "2026-09",
+        "limit": 20,
+    },
+    "list_load_history": {"dataset_id": "live.gl", "period": "2026-09", "status": "success", "limit": 5},
+    "list_bindings": {"target": "live.gl"},
+    "get_binding": {"binding_id": "gl"},
+}
 LISTS: dict[str, Call] = {
     "orientation": ("svc_orientation", {}),
     "scenarios": ("list_scenarios", {}),
@@ -29,11 +61,7 @@ LISTS: dict[str, Call] = {
 }
 DEMO: dict[str, Call] = {
     **LISTS,
-    **{
-        f"example of {tool.name}": (tool.name, dict(tool.example))
-        for tool in TOOLS.values()
-        if tool.example and tool.effect is Effect.NONE
-    },
+    **{f"example of {tool}": (tool, arguments) for tool, arguments in TYPICAL.items()},
     "search: a listing": ("search_hierarchy", {"dimension": "customer"}),
     "search: 2,000 of a listing": ("search_hierarchy", {"dimension": "customer", "limit": 2000}),
     "search: 2,000 hits": ("search_hierarchy", {"query": "a", "limit": 2000}),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engine.model.requests import EmptyRequest
 from server.caller.caller import Caller
+from server.tools.examples import no_example
 from server.tools.tool import Tool
 from server.wire.answers import Answer
 
@@ -34,6 +35,8 @@ def hoard(_caller: Caller, _asked: EmptyRequest) -> Answer:
     return Answer({"hoarded": len(HOARD)})
 
 
-HOARDS = Tool(name="hoard", title="Hoard", description="For tests.", request=EmptyRequest, run=hoard, example={})
-TOOL = Tool(name="block", title="Block", description="For tests.", request=EmptyRequest, run=block, example={})
+HOARDS = Tool(
+    name="hoard", title="Hoard", description="For tests.", request=EmptyRequest, run=hoard, example=no_example
+)
+TOOL = Tool(name="block", title="Block", description="For tests.", request=EmptyRequest, run=block, example=no_example)
 MISBEHAVING = {"block": TOOL, "hoard": HOARDS}

@@ -23,6 +23,7 @@ from server.http.dispatch import Dispatcher
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
+from server.tools.toolbox import LIST_TOOLS
 from tests.support.holding import keeping_in
 from tests.support.memory import MemoryLoads
 from tests.support.reading import filled_in
@@ -135,6 +136,10 @@ class Fed:
         assert refused, text
         assert result["error_type"] != "internal"
         return result
+
+    def examples(self) -> dict[str, dict[str, Any]]:
+        """Return the example call of each tool that has one for the caller."""
+        return dict(asyncio.run(self.dispatch.run(LIST_TOOLS, {}, SOMEBODY)).result)
 
     def remember(self, *attempts: LoadAttempt) -> None:
         """Write attempts into the history, as loaders do."""

@@ -201,6 +201,11 @@ class McpBooks:
         """List the tools."""
         return list(self._portal.call(self.client.list_tools).tools)
 
+    def examples(self) -> dict[str, dict[str, Any]]:
+        """Return the example calls in the descriptions of the tools."""
+        written = {tool.name: tool.description.partition("Example: ")[2] for tool in self.tools()}
+        return {name: json.loads(example) for name, example in written.items() if example}
+
 
 @asynccontextmanager
 async def client_of(

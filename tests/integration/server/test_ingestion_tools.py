@@ -14,7 +14,6 @@ from server.base.settings import SHORTEST_ANSWER
 from server.ingest.load import BindingFailed
 from server.stores.loads import PostgresLoadHistory
 from server.stores.postgres import Database
-from server.tools.toolbox import TOOLS
 from tests.support.books import load_feeds
 from tests.support.fed import BEGIN, FEEDS, Fed, attempt_of, days, fed_instance
 from tests.support.memory import MemoryLoads
@@ -395,8 +394,9 @@ def test_a_server_whose_database_is_out_of_reach_still_tells_its_feeds(home: Pat
 
 def test_the_examples_in_the_descriptions_work(fed: Fed) -> None:
     fed.remember(attempt_of("load-1"))
+    examples = fed.examples()
     for name in TOOL_NAMES:
-        assert fed.ask(name, **(TOOLS[name].example or {"load_id": "load-1"}))
+        assert fed.ask(name, **examples.get(name, {"load_id": "load-1"}))
 
 
 @pytest.mark.parametrize("budget", [SHORTEST_ANSWER, 10_000])

@@ -123,7 +123,7 @@ def test_an_answer_of_wide_books_fits_and_counts_what_it_leaves_out(
 def test_what_an_agent_reads_of_the_tools_and_pays_for_its_calls_is_within_the_goals(demo: McpBooks) -> None:
     paid = {name: tokens.length_of(demo.call(*call[:1], **call[1])) for name, (_, call) in asking.GOALS.items()}
     assert {name: paid[name] for name, (goal, _) in asking.GOALS.items() if paid[name] > goal} == {}
-    assert tokens.counted(tokens.advertised()) <= tokens.TOOLS_GOAL
+    assert tokens.counted(tokens.advertised(demo)) <= tokens.TOOLS_GOAL
 
 
 TOO_LONG = ("orientation", "scenarios", "metrics", "dimensions", "variants", "inspection schema")

@@ -8,6 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from server.stores.memory import is_reference
+from server.tools.examples import no_example
 from server.tools.toolbox import TOOLS
 from tests.support.drilling import calls, exactly
 from tests.support.serving import McpBooks
@@ -68,10 +69,12 @@ def test_the_tools_are_listed_in_order_read_only_and_described(demo: McpBooks) -
             assert list(fields) == list(TOOLS[tool.name.removesuffix("_data")].schema["properties"])
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if TOOLS[name].example and name not in OF_ANOTHER_CALL])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if TOOLS[name].example is not no_example and name not in OF_ANOTHER_CALL]
+)
 def test_the_example_in_a_description_works(demo: McpBooks, name: str) -> None:
     tool = next(tool for tool in demo.tools() if tool.name == name)
-    example = json.loads(tool.description.partition("Example: ")[2])
+    example = demo.examples()[name]
     Draft202012Validator(tool.input_schema).validate(example)
     called = demo.call(name, **example)
     assert not called.is_error, called.result
@@ -79,8 +82,8 @@ def test_the_example_in_a_description_works(demo: McpBooks, name: str) -> None:
 
 
 def test_the_example_of_a_chart_draws_the_example_of_metrics(demo: McpBooks) -> None:
-    words = {tool.name: tool.description for tool in demo.tools()}
-    metrics, example = (json.loads(words[name].partition("Example: ")[2]) for name in ("run_metric", *OF_ANOTHER_CALL))
+    examples = demo.examples()
+    metrics, example = examples["run_metric"], examples["eval_chart_transform"]
     report = demo.ask("run_metric", **metrics)
     chart = demo.ask("eval_chart_transform", **example | {"data_refs": [report["data_ref"]]})
     at = next(at for at, column in enumerate(report["columns"]) if (column["metric"], column["alias"]) == REVENUE)

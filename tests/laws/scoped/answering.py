@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.json import encode
@@ -48,7 +49,7 @@ def told(name: str, arguments: Mapping[str, Any], caller: Caller, *, charts: boo
     """Return what a tool answers, with the table beside it and the chart of it, or refuses, as text."""
     tool = REQUESTS[name]
     try:
-        answer = tool.answer(caller, read_request(tool.shape, arguments))
+        answer = tool.answer(caller, read_request(tool.shape, arguments, partial(tool.examples, caller)))
     except Refusal as refusal:
         return encode(refusal.as_data()).decode()
     kept = answer.result.get("data_ref")

@@ -340,6 +340,7 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         {"argument": named, "value": st.sampled_from(("", "", "", "re", "P", "2020"))},
         optional={"prompt": prompts, "template": st.sampled_from([kind.template for kind in DEFINITIONS])},
     ),
+    "tools/list": st.just({}),
     "import_host_file": st.fixed_dictionaries(
         {"file": st.fixed_dictionaries({"download_url": st.sampled_from(("https://files.test/a", "file:///etc"))})}
     ),
@@ -392,7 +393,7 @@ def calls_of(draw: st.DrawFn, tool: str) -> BudgetedCall:
 LISTS = tuple(
     BudgetedCall(tool, {})
     for tool, request in ARGUMENTS.items()
-    if tool.startswith(("svc_", "list_", "resources/list")) and tool != "list_variants"
+    if tool.startswith(("svc_", "list_", "resources/list", "tools/list")) and tool != "list_variants"
 )
 EVERYTHING_LISTED = (
     *LISTS,

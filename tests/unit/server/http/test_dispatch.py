@@ -25,6 +25,7 @@ from server.http.dispatch import BUSY_AT_ONCE, CallAbandoned, CallResult, Dispat
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
+from server.tools.examples import no_example
 from server.tools.tool import LaneName, Tool
 from server.tools.toolbox import TOOLS
 from server.wire.answers import Answer
@@ -55,7 +56,13 @@ class Gate:
 def tool(run: Any, lane: LaneName = "light") -> Tool:
     """Return a tool of no arguments."""
     return Tool(
-        name="tool", title="Tool", description="For tests.", request=EmptyRequest, run=run, example={}, lane=lane
+        name="tool",
+        title="Tool",
+        description="For tests.",
+        request=EmptyRequest,
+        run=run,
+        example=no_example,
+        lane=lane,
     )
 
 

@@ -10,13 +10,36 @@ from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
 
 EXPLAINED = {"metric": "ebitda", "scenarios": ["actual", "budget"], "by": ["entity"]}
+EXAMPLES: list[dict[str, Any]] = [  # of the tool first, then those of all tools
+    {
+        "metric": "ebitda",
+        "scenarios": ["actual", "budget"],
+        "by": ["lines"],
+        "source_key": "gl",
+        "scenario_id": "actual",
+    },
+    {
+        "scenarios": [{"scenario": "actual", "alias": "Actuals"}],
+        "metrics": ["revenue"],
+        "filters": {"organisation": ["EUROPE"]},
+        "dimensions": ["period"],
+        "period_start": "2026-01",
+        "period_end": "2026-12",
+        "scale": 3,
+        "decimals": 1,
+        "data_refs": ["ds_"],
+        "chart_spec": {"chart_type": "bar", "title": "Revenue by region"},
+        "materiality": {"percent": 5},
+        "format": "xlsx",
+    },
+]
 ODD: tuple[Any, ...] = ("odd", 7, 7.5, True, [], {}, ["odd"], [7], [{"scenario": "odd"}], {"odd": 7}, [[]], "[[")
 
 
 def refused(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the error for arguments that do not fit, as it is sent."""
     with pytest.raises(BadArguments) as refusal:
-        read_request(TOOLS[tool].shape, arguments)
+        read_request(TOOLS[tool].shape, arguments, lambda: EXAMPLES)
     error: dict[str, Any] = json.loads(json.dumps(refusal.value.as_data()))
     return error
 
@@ -156,7 +179,7 @@ def test_an_example_mends_its_argument_in_the_call(tool: str, name: str) -> None
 def refusal_of(tool: str, arguments: dict[str, Any]) -> BadArguments | None:
     """Return the error for arguments, None if they fit."""
     try:
-        read_request(TOOLS[tool].shape, arguments)
+        read_request(TOOLS[tool].shape, arguments, lambda: EXAMPLES)
     except BadArguments as refusal:
         return refusal
     return None
