@@ -9,7 +9,7 @@ from engine.books.reader import Reader
 from engine.books.search import is_findable
 from engine.model.aggregation import MemberAggregation
 from engine.model.calendar.periods import Grain, PeriodRange
-from engine.model.catalogue import PERIOD, Base, DimensionKind, Domain, Metric, Statement
+from engine.model.catalogue import PERIOD, Base, DimensionKind, Domain, Metric, MetricLine, Statement
 from engine.model.fact_store import Presence
 from engine.model.scenarios import Scenario
 from engine.model.scope import ALL, UNASSIGNED
@@ -58,9 +58,10 @@ def subject_of(reader: Reader) -> Subject | None:
 
 
 def subjects(reader: Reader) -> Iterator[Subject]:
-    """Yield the metrics that have rows, with the first scenario that has them: sums of amounts of one unit first."""
+    """Yield the metrics that have rows with the first scenario that has them: plain sums, those of statements first."""
+    shown = {line.metric for each in reader.statements.values() for line in each.lines if isinstance(line, MetricLine)}
     bases = [(metric, metric.body) for metric in reader.metrics.values() if isinstance(metric.body, Base)]
-    for metric, base in sorted(bases, key=lambda pair: detours(pair[1]))[:MAX_TRIED]:
+    for metric, base in sorted(bases, key=lambda pair: (*detours(pair[1]), pair[0].key not in shown))[:MAX_TRIED]:
         domain = reader.domains[base.domain]
         for scenario in sorted(reader.scenarios.values(), key=lambda each: each.kind != "actual"):
             days = presence_of(base, scenario, reader)
@@ -74,7 +75,7 @@ def subjects(reader: Reader) -> Iterator[Subject]:
                     other=other,
                     other_alias=alias,
                     range=asked,
-                    dimensions=dimensions_of(domain, reader),
+                    dimensions=dimensions_of(base, reader),
                 )
 
 
@@ -112,10 +113,12 @@ def other_of(scenario: Scenario, base: Base, asked: PeriodRange, reader: Reader)
     return f"{scenario.id}@py", "Prior Year"
 
 
-def dimensions_of(domain: Domain, reader: Reader) -> list[str]:
-    """Return the dimensions of a domain that have members, trees first."""
-    having = (each for each in reader.catalogue.dimensions_of(domain) if each.key in reader.dimensions)
-    ordered = sorted(filter(is_findable, having), key=lambda each: each.kind is not DimensionKind.RAGGED)
+def dimensions_of(base: Base, reader: Reader) -> list[str]:
+    """Return the dimensions with members that cut a base: those that its condition names last, trees first."""
+    named = {reader.catalogue.dimensions[cut.dimension].leaf for cut in base.where}
+    having = reader.catalogue.dimensions_of(reader.domains[base.domain])
+    findable = [each for each in having if is_findable(each) and each.key in reader.dimensions]
+    ordered = sorted(findable, key=lambda each: (each.leaf in named, each.kind is not DimensionKind.RAGGED))
     return [each.key for each in ordered]
 
 
@@ -211,8 +214,10 @@ def chart_example(caller: Caller) -> Example:
 def search_example(caller: Caller) -> Example:
     """Return a listing of a dimension that has visible members, else a metric by its name."""
     reader = caller.reader
-    for key, dimension in reader.dimensions.items():
-        if is_findable(dimension) and visible_member(key, reader) is not None:
+    subject = subject_of(reader)
+    findable = [key for key, dimension in reader.dimensions.items() if is_findable(dimension)]
+    for key in dict.fromkeys((*(subject.dimensions if subject else ()), *findable)):
+        if visible_member(key, reader) is not None:
             return {"dimension": key, "limit": 20}
     return {"query": next(iter(reader.metrics))} if reader.metrics else {}
 
