@@ -46,16 +46,16 @@ class WorkbookReader:
                 self._end()
                 self._start()
             assert self._link is not None  # noqa: S101 - it came with the process
+            reply = None
             try:
                 self._link.send_bytes(msgspec.msgpack.encode(request))
                 reply = msgspec.msgpack.decode(self._link.recv_bytes(), type=WorkbookReply)
             except (EOFError, ConnectionError) as fault:
-                self._end()
                 what = "its reader ended, most often for want of memory"
                 raise FileTooLarge(name, what, f"{self._megabytes:,} MB", "workbook_megabytes") from fault
-            except BaseException:  # the time is over, or somebody interrupts: no later question gets this answer
-                self._end()
-                raise
+            finally:
+                if reply is None:  # the time is over, or somebody interrupts: no later question gets this answer
+                    self._end()
         if reply.fault is not None:
             raise OSError(reply.fault)
         return reply

@@ -73,12 +73,12 @@ def test_the_picture_of_the_rooms_is_that_of_the_code(package: str) -> None:
 
 
 def test_a_short_file_says_why_it_stands_alone() -> None:
-    """Entry points, the table of tools and the commands are short by their nature."""
+    """Entry points and the commands are short by their nature."""
     modules = [path for path in CODE if path.name not in ("__init__.py", "__main__.py")]
     short = {named(path) for path in modules if len(path.read_text(encoding="utf-8").splitlines()) < SHORTEST}
     told = {name for name in short if "stands alone because" in (ROOT / name).read_text(encoding="utf-8")}
     by_nature = {name for name in short if name.startswith("server/run/commands/")}
-    assert short - told - by_nature == {"server/tools/toolbox.py"}
+    assert short - told - by_nature == set()
 
 
 def test_everything_is_caught_in_one_place_only() -> None:

@@ -19,8 +19,7 @@ from engine.present.charts.refusals import bad_data, bad_spec, no_data, some
 from engine.present.charts.repairs import SCENARIOS, of_first, splitting
 from engine.report.data import SCALED
 
-# The grid of a chart: figures by x and series, each once, in drawing order.
-
+# Figures by x and series, each once, in drawing order.
 
 MOST_POINTS: Final = 600
 KNOWN: Final[dict[str, ScenarioStyle]] = {
