@@ -1,0 +1,119 @@
+"""Every key of the published schemas: an instance with it is served over HTTP, and an answer differs without it."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from engine.instance.documents import InstanceFaults
+from engine.instance.read import read_instance
+from engine.model.feeds import LoadMode
+from server.ingest.load import BindingFailed
+from tests.integration.server.keys.asked import CALLS
+from tests.integration.server.keys.keyed_instance import FILES, write_keyed
+from tests.integration.server.keys.table import ELSEWHERE, NEEDED, SHOWN
+from tests.integration.server.keys.walking import Place, keys_of, standing, without
+from tests.support.books import ROOT, load_feeds
+from tests.support.fed import Fed
+from tests.support.reading import filled_in
+from tests.support.serving import connected, serving
+
+Json = dict[str, Any]
+SCHEMAS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "docs" / "schemas").glob("*.json")}
+TREES = {file: yaml.safe_load(text) for file, text in FILES.items()}
+
+
+def load(folder: Path, state: Path) -> None:
+    """Load each feed by itself; one that fails leaves its rows out."""
+    read = read_instance(folder)
+    for key, feed in read.bindings.items():  # those of members come first
+        periods = "2020-07..2021-06" if feed.mode is LoadMode.REPLACE_PERIODS else ""
+        with suppress(BindingFailed):
+            load_feeds(folder, state, key, read=read, periods=periods)
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the instance and its state, loaded."""
+    folder = tmp_path_factory.mktemp("keyed")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("KEYED_DROP", str(folder / "instance" / "data"))
+        load(write_keyed(folder / "instance"), folder / "state")
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def served(keyed: Path) -> dict[str, Json]:
+    """What the served instance answers to each call."""
+    with serving(keyed / "instance", keyed / "state") as server, connected(server.url, "auto") as books:
+        return {name: plain(books.call(tool, **asked).result) for name, (tool, asked) in CALLS.items()}
+
+
+def plain(result: Json) -> Json:
+    """Return an answer without its reference, which no two calls share."""
+    return {key: part for key, part in filled_in(result).items() if key != "data_ref"}
+
+
+def asked_here(folder: Path, state: Path, *names: str) -> dict[str, Json]:
+    """Return what an instance answers in this process."""
+    fed = Fed(folder, state)
+    return {name: plain(fed.call(CALLS[name][0], **CALLS[name][1])[1]) for name in names}
+
+
+def place_of(written: str) -> tuple[str, Place]:
+    """Return the file of an entry of the table, and the place in it."""
+    file, _, place = written.partition(": ")
+    return file, tuple(int(step) if step.isdigit() else step for step in place.split("/"))
+
+
+def without_key(keyed: Path, into: Path, written: str) -> Path:
+    """Write the instance without a key."""
+    file, place = place_of(written)
+    shutil.copytree(keyed / "instance", into)
+    (into / file).write_text(yaml.safe_dump(without(TREES[file], place), allow_unicode=True, sort_keys=False))
+    return into
+
+
+def test_every_key_of_the_schemas_is_in_the_table() -> None:
+    keys = {f"{name} {key}" for name, schema in SCHEMAS.items() for key in keys_of(name, schema)}
+    assert keys == {*SHOWN, *NEEDED, *ELSEWHERE}
+    assert len(keys) == len(SHOWN) + len(NEEDED) + len(ELSEWHERE)
+
+
+def test_every_key_stands_where_the_table_says() -> None:
+    found = {
+        (f"{name} {one.key}", file, one.place)
+        for name, schema in SCHEMAS.items()
+        for file, tree in TREES.items()
+        if file.partition("/")[0].removesuffix(".yaml") == name
+        for one in standing(name, schema, tree)
+    }
+    written = {key: place for key, (place, _) in SHOWN.items()} | NEEDED
+    assert {(key, *place_of(place)) for key, place in written.items()} <= found
+    assert not {key for key, _, _ in found} & ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_instance_answers_over_http_what_it_answers_here(keyed: Path, served: dict[str, Json], name: str) -> None:
+    assert served[name] == asked_here(keyed / "instance", keyed / "state", name)[name]
+
+
+@pytest.mark.parametrize("key", SHOWN)
+def test_an_answer_differs_without_the_key(keyed: Path, served: dict[str, Json], tmp_path: Path, key: str) -> None:
+    written, call = SHOWN[key]
+    folder, state = without_key(keyed, tmp_path / "instance", written), keyed / "state"
+    if not key.startswith(("profiles", "scenarios", "statements")):
+        state = tmp_path / "state"
+        load(folder, state)
+    assert asked_here(folder, state, call)[call] != served[call]
+
+
+@pytest.mark.parametrize("key", NEEDED)
+def test_the_instance_is_refused_without_the_key(keyed: Path, tmp_path: Path, key: str) -> None:
+    with pytest.raises(InstanceFaults):
+        read_instance(without_key(keyed, tmp_path / "instance", NEEDED[key]))
