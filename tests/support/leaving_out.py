@@ -17,7 +17,7 @@ def size(called: Called) -> int:
 
 def missing(cut: Json, whole: Json) -> Json:
     """Return what of a whole answer is not in the one that was cut, by axis; tested answer by answer below."""
-    if "currency" in whole and "rows" in whole:
+    if "rows" in whole and ("statement" in whole or "metrics" in whole):  # several currencies have no head for all
         return missing_of_report(filled_in(cut), filled_in(whole))
     sections = ("records", "hierarchy_nodes", "metrics", "statements")
     lists = [name for name in sections if "records" in whole and name in whole]

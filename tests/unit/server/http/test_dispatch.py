@@ -280,7 +280,8 @@ def test_a_principal_without_a_profile_sees_nothing(small_instance: tuple[Path, 
     dispatch = dispatch_of(small_instance, TOOLS)
     listed = asyncio.run(dispatch.call("list_scenarios", {}, ANN)).result
     assert (listed["scenarios"], listed["comparisons"]) == ([], [])
-    assert asyncio.run(dispatch.call("list_kpis", {}, ANN)).result == {"domains": []}
+    metrics = asyncio.run(dispatch.call("list_kpis", {}, ANN)).result
+    assert (metrics["domains"], [note["code"] for note in metrics["notes"]]) == ([], ["nothing_visible"])
     refused = asyncio.run(dispatch.call("run_statement", {"statement": "pnl"}, ANN)).result
     assert refused["error_type"] == "unknown_name"
     assert "valid" not in refused

@@ -49,7 +49,6 @@ def refused(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     [
         ([{"scenario": "actual"}, {"scenario": "forecast", "alias": "F"}], ["actual", "forecast"]),
         ("actual,forecast", ["actual", "forecast"]),
-        ('["actual", "forecast"]', ["actual", "forecast"]),
         ([7.5, {}], ["actual", "budget"]),  # nothing to read: the example of the tool
     ],
 )
