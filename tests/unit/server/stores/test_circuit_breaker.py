@@ -12,7 +12,8 @@ import pytest
 from server.base.interfaces import StoreDown
 from server.stores.circuit_breaker import FAILURES
 from server.stores.postgres import LARGEST, CircuitBreakingDatabase, Database
-from tests.integration.server.test_platform import paused, why
+from tests.integration.server.test_platform import process_of, why
+from tests.support.pausing import paused
 from tests.support.postgres import SeparateServer, separate_server
 from tests.support.serving import wait_for
 
@@ -101,7 +102,7 @@ def test_a_database_that_is_paused_holds_nobody_up_and_is_looked_at_by_one_at_a_
     server: SeparateServer, database: CountingDatabase, spared: CircuitBreakingDatabase
 ) -> None:
     ask(spared)
-    with paused(server):
+    with paused(process_of(server)):
         assert at_once(FAILURES, partial(ask, spared)) == SILENT
         before = database.asked
         wait_for(lambda: at_once(4, partial(ask, spared)) == SILENT and database.probes == 1)
@@ -124,7 +125,7 @@ def test_a_database_that_stops_answering_in_the_middle_is_spared_as_well(
     with ThreadPoolExecutor(FAILURES) as threads:
         told = threads.map(ask_in_the_middle, range(FAILURES))
         lent.wait()
-        with paused(server):
+        with paused(process_of(server)):
             silent.wait()
             assert set(told) == {"the connection to the platform database was lost"}
             why(partial(ask, spared))
