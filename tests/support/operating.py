@@ -14,8 +14,9 @@ def events(server: Server) -> list[dict[str, Any]]:
 
 
 def calls(server: Server) -> list[dict[str, Any]]:
-    """Return the audit lines of a server."""
-    return [event for event in events(server) if event["logger"] == "tieout.calls"]
+    """Return the audit lines of a server, without those of lists of tools, which clients ask for by themselves."""
+    lines = [event for event in events(server) if event["logger"] == "tieout.calls"]
+    return [line for line in lines if line["tool"] != "tools/list"]
 
 
 def metric(server: Server, name: str, **labels: str) -> float:

@@ -123,7 +123,8 @@ def test_an_audit_line_says_which_scenarios_and_how_many_rows_were_shown(demo_se
     with connected(demo_server.url, "auto") as books:
         shown = books.ask("run_statement")
         rows = books.ask("inspect_rows", source_key="gl", scenario_id="actual", period_start="2026-09", limit=7)
-    of_statement, of_rows = demo_server.log.read_text().splitlines()[-2:]
+    lines = [line for line in demo_server.log.read_text().splitlines() if "tool=tools/list" not in line]
+    of_statement, of_rows = lines[-2:]
     default = " ".join(column["scenario"] for column in shown["columns"])
     assert default
     assert f" scenarios=[{default}] rows={len(shown['rows'])} " in of_statement

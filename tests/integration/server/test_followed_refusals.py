@@ -121,7 +121,8 @@ def test_a_value_of_an_axis_in_another_case_is_noted_with_the_one_that_has_rows(
 
 def test_the_formula_of_the_schema_is_computed(demo: McpBooks) -> None:
     (words,) = re.findall(r"such as (\{.*?\})", TOOLS["run_metric"].schema["properties"]["formulas"]["description"])
-    result = demo.ask("run_metric", **REPORT, formulas=json.loads(words))
+    formulas = {alias: text.replace("A", "ebitda").replace("B", "revenue") for alias, text in json.loads(words).items()}
+    result = demo.ask("run_metric", **REPORT, formulas=formulas)
     margin = demo.ask("run_metric", **{**REPORT, "metrics": ["ebitda_margin"]})
     assert result["rows"][0]["values"][1] == margin["rows"][0]["values"][0]
 
