@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engine.model.errors import quoted
 from server.http.limits import MESSAGE, error_response
 from server.wire.arguments import Json
-from server.wire.message import CALL, INVALID_REQUEST, IncomingMessage, is_name
+from server.wire.message import CALL, INVALID_REQUEST, IncomingMessage
 
 INVALID_PARAMS: Final = -32602  # of JSON-RPC
 JSON_TYPE: Final = "application/json"
@@ -83,7 +83,7 @@ def envelope_fault(tree: Json) -> str | None:
     params = tree.get("params")
     if params is not None and not isinstance(params, dict):
         return NO_PARAMS
-    if tree["method"] == CALL and "id" in tree and not (params and is_name(params.get("name"))):
+    if tree["method"] == CALL and "id" in tree and not (params and is_text(params.get("name"))):
         return NO_TOOL
     return None
 
@@ -93,3 +93,8 @@ def is_response(tree: Json) -> bool:
     error = tree.get("error")
     is_error = isinstance(error, dict) and isinstance(error.get("code"), int) and isinstance(error.get("message"), str)
     return "id" in tree and (isinstance(tree.get("result"), dict) or is_error)
+
+
+def is_text(name: object) -> bool:
+    """Tell whether a value is a text that is not empty; the tool of a long one is refused as unknown."""
+    return isinstance(name, str) and name != ""

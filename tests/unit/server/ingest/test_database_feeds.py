@@ -152,9 +152,8 @@ def test_a_source_that_is_down_and_one_that_does_not_take_the_password(
         run(uri, f"alter role current_user password '{secret}'")
         with dbapi.connect(uri, autocommit=True) as connection, connection.cursor() as cursor:
             cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
-            cursor.execute("select setting from pg_settings where name = 'hba_file'")
-            ((rules,),) = cursor.fetchall()
-            Path(rules).write_text("local all all scram-sha-256\n")
+            (rules,) = (tmp_path / "password").rglob("pg_hba.conf")
+            rules.write_text("local all all scram-sha-256\n")
             cursor.execute("select pg_reload_conf()")
             cursor.fetchall()
         with_password = uri.replace("@", ":wrong%2Fsecret@", 1)
