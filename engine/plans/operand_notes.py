@@ -80,17 +80,16 @@ def is_there(column: Sequence[Figure], places: Sequence[int]) -> bool:
 def part_notes(figures: Figures, formulas: Formulas, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the notes on flows that are loaded for fewer periods of the total than others of the same formula."""
     plan = figures.plan
-    domains = {
-        base.domain for expression in formulas.values() for base in expression.day_bases if base.over_time.is_flow
-    }
+    flows = (base for expression in formulas.values() for base in expression.day_bases if base.over_time.is_flow)
+    domains = sorted({base.domain for base in flows})
     lacking = {domain: lacked_periods(plan, column_read, domain) for domain in domains} if len(domains) > 1 else {}
     for domain, lacks in lacking.items():
         lines: dict[str, None] = {}
         operands: dict[str, None] = {}
         for row, expression in formulas.items() if lacks else ():
-            flows = [operand for operand in expression.operands if operand.base.over_time.is_flow]
-            names = [operand.name for operand in flows if operand.base.domain == domain]
-            others = {operand.base.domain for operand in flows if operand.base.domain != domain}
+            adding = [operand for operand in expression.operands if operand.base.over_time.is_flow]
+            names = [operand.name for operand in adding if operand.base.domain == domain]
+            others = {operand.base.domain for operand in adding if operand.base.domain != domain}
             has_more = any(set(lacks) - set(lacking[other]) for other in others)
             if names and has_more and isinstance(figures.of(expression, column_read)[-1], Exact):
                 lines[row.key] = None

@@ -97,13 +97,12 @@ def newer_data(permission: Permission, reader: Reader) -> Iterator[Note]:
 
 # Storing results as bytes, and reopening them.
 #
-# A snapshot's table holds the numerators and denominators of its figures: Int64, or hexadecimal text if a number
-# is longer: Python refuses to write or read more than 4,300 decimal digits. Older ones have decimal text. Digits are
-# not enough: a quotient's digits are cut to 15, and a reopened report must round the figure, not its digits. A
-# missing figure has no numerator. Its denominator is 0 if it is unavailable, and null if it is missing. Before them
-# stand rows and the tables of scripts as they are; the tidy frame of a report is made when it is opened. The header
-# holds the request, layout, notes, freshness, versions and permission. Lines and places, with their drill parts, stand
-# beside the header.
+# A snapshot's table holds the numerators and denominators of its figures: Int64, or signed little-endian bytes if a
+# number is longer. Older ones have decimal text. Digits are not enough: a quotient's digits are cut to 15, and a
+# reopened report must round the figure, not its digits. A missing figure has no numerator. Its denominator is 0 if it
+# is unavailable, and null if it is missing. Before them stand rows and the tables of scripts as they are; the tidy
+# frame of a report is made when it is opened. The header holds the request, layout, notes, freshness, versions and
+# permission. Lines and places, with their drill parts, stand beside the header.
 
 
 FRAME = "frame"
@@ -224,18 +223,28 @@ def integers(numbers: Sequence[int | None]) -> pa.Array:
     try:
         return pa.array(numbers, pa.int64())
     except OverflowError:  # one is longer than 64 bits
-        return pa.array([None if number is None else hex(number) for number in watched(numbers)], pa.string())
+        return pa.array([None if number is None else as_bytes(number) for number in watched(numbers)], pa.binary())
+
+
+def as_bytes(number: int) -> bytes:
+    """Return an integer of any length as signed bytes, the least first."""
+    return number.to_bytes(number.bit_length() // 8 + 1, "little", signed=True)
 
 
 def fractions_of(columns: Sequence[pa.Array | pa.ChunkedArray]) -> list[Fractions]:
     """Return the numerators and denominators that some columns hold in pairs."""
     numbers = [
-        [None if number is None else int(number, 0) for number in watched(column.to_pylist())]
-        if pa.types.is_string(column.type)
-        else column.to_pylist()
+        column.to_pylist()
+        if pa.types.is_integer(column.type)
+        else [None if number is None else from_text_or_bytes(number) for number in watched(column.to_pylist())]
         for column in columns
     ]
     return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def from_text_or_bytes(number: str | bytes) -> int:
+    """Return the integer of a decimal text or of signed bytes."""
+    return int(number) if isinstance(number, str) else int.from_bytes(number, "little", signed=True)
 
 
 def report_columns(report: Report) -> list[Fractions]:

@@ -15,7 +15,8 @@ from engine.model.scenarios import Scenario
 from engine.model.scope import ALL, UNASSIGNED
 from server.caller.caller import Caller
 
-# Texts that models obey: a description names nothing that a load brought. A refusal may name visible members, if short.
+# Models obey texts: a description has keys of the instance, no label and nothing that a load brought. A refusal may
+# name visible members, if short.
 
 
 Example = Mapping[str, Any]
@@ -32,7 +33,6 @@ class Subject(Struct, frozen=True, kw_only=True):
     base: Base
     scenario: Scenario
     other: str  # the reference to compare with
-    other_alias: str
     range: PeriodRange
     dimensions: Sequence[str]
 
@@ -67,13 +67,11 @@ def subjects(reader: Reader) -> Iterator[Subject]:
             days = presence_of(base, scenario, reader)
             asked = range_of(days, scenario, base, domain, reader)
             if asked is not None:
-                other, alias = other_of(scenario, base, asked, reader)
                 yield Subject(
                     metric=metric,
                     base=base,
                     scenario=scenario,
-                    other=other,
-                    other_alias=alias,
+                    other=other_of(scenario, base, asked, reader),
                     range=asked,
                     dimensions=dimensions_of(base, reader),
                 )
@@ -103,14 +101,14 @@ def range_of(days: Presence, scenario: Scenario, base: Base, domain: Domain, rea
     return PeriodRange(first if first.ordinal <= last.ordinal else last, last)
 
 
-def other_of(scenario: Scenario, base: Base, asked: PeriodRange, reader: Reader) -> tuple[str, str]:
-    """Return a scenario with rows to compare with, budgets first, and its alias; else the year before."""
+def other_of(scenario: Scenario, base: Base, asked: PeriodRange, reader: Reader) -> str:
+    """Return a scenario with rows to compare with, budgets first; else the year before."""
     others = [other for other in reader.scenarios.values() if other.id != scenario.id]
     for other in sorted(others, key=lambda each: each.kind != "budget"):
         pairs = ((scenario, other), (other, scenario))
         if all(presence_of(base, one, reader, {against.id}).days(asked.span) for one, against in pairs):
-            return other.id, other.alias
-    return f"{scenario.id}@py", "Prior Year"
+            return other.id
+    return f"{scenario.id}@py"
 
 
 def dimensions_of(base: Base, reader: Reader) -> list[str]:
@@ -127,10 +125,7 @@ def dimensions_of(base: Base, reader: Reader) -> list[str]:
 
 def columns_of(subject: Subject) -> list[dict[str, str]]:
     """Return two columns to report."""
-    return [
-        {"scenario": subject.scenario.id, "alias": subject.scenario.alias},
-        {"scenario": subject.other, "alias": subject.other_alias},
-    ]
+    return [{"scenario": subject.scenario.id}, {"scenario": subject.other}]
 
 
 def statement_example(caller: Caller) -> Example:
@@ -204,7 +199,8 @@ def chart_example(caller: Caller) -> Example:
         f"result = df.filter(pl.col({subject.dimension!r}).is_not_null(), pl.col('value').is_not_null())"
         f".select({label!r}, 'alias', 'value')"
     )
-    spec = {"chart_type": "bar", "title": subject.metric.label, "x": label, "y": "value", "series": "alias"}
+    title = f"{subject.metric.key} by {subject.dimension}"
+    spec = {"chart_type": "bar", "title": title, "x": label, "y": "value", "series": "alias"}
     return {"data_refs": [f"ds_{ELLIPSIS}"], "transform_code": code, "chart_spec": spec}
 
 

@@ -210,7 +210,7 @@ def millions(folder: Path) -> MeanFile:
     return MeanFile(
         (path,),
         summed(amounts),
-        answers='files: {group.csv: {numbers: {decimal: "."}}}\n',
+        answers='files: {group.csv: {numbers: {decimal: ".", factor: "1000000"}}}\n',
         keys=("factor", "skip_footer"),
     )
 

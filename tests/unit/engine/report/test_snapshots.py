@@ -20,8 +20,8 @@ from engine.present.blocks import table
 from engine.report.encoding import ASIDE, LONG, PACKED, read, write
 from engine.report.inspection import Inspection
 from engine.report.report import Report
+from engine.report.snapshots import fractions_of, integers, keep, opened
 from engine.report.snapshots import given as given_to_a_script
-from engine.report.snapshots import keep, opened
 from tests.support.inspecting import ledger
 from tests.support.reading import answer
 
@@ -204,3 +204,25 @@ def test_a_snapshot_of_another_release_has_expired(demo_books: Door, changed: di
     other = {key: value for key, value in {**header, **changed}.items() if value is not ...}
     with pytest.raises(ExpiredReference):
         opened(write(kept, other), demo_books.reader)
+
+
+@given(
+    st.lists(
+        st.none()
+        | st.builds(
+            lambda bits, less, sign: sign * (2**bits - less),
+            st.integers(0, 20_000),
+            st.integers(0, 1),
+            st.sampled_from((1, -1)),
+        ),
+        min_size=2,
+    )
+)
+def test_integers_of_any_length_are_kept(numbers: list[int | None]) -> None:
+    made = integers(numbers)
+    assert fractions_of([made, made]) == [(numbers, numbers)]
+
+
+def test_integers_that_an_earlier_release_kept_as_text_are_read() -> None:
+    column = pa.array([str(10**30), None, str(-(10**40))], pa.string())
+    assert fractions_of([column, column])[0][0] == [10**30, None, -(10**40)]
