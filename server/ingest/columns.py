@@ -36,6 +36,9 @@ class FormatDetector(Protocol):
     def heading_rows(self, name: str, cells: pl.DataFrame) -> tuple[int, ...]:
         """Return the numbers of the rows with the column names of a sheet; none if it has no names."""
 
+    def warn(self, says: str) -> None:
+        """Take what whoever loads should know of a file."""
+
 
 class ExtractRequest(Struct, frozen=True, kw_only=True):
     """What a load asks of a source."""

@@ -66,6 +66,7 @@ class FeedFormat:
     recorded: Mapping[str, Any] = field(default_factory=dict)  # reading of the last published load
     reading: dict[str, Any] = field(default_factory=dict)  # of this one, with the other keys that its files show
     remarks: list[str] = field(default_factory=list)  # what was found, with what it was found from
+    warnings: list[str] = field(default_factory=list)  # of files that were read as they stand
     paths: dict[str, Path] = field(default_factory=dict)  # files by their names, for a second look at a column
 
     @property
@@ -114,6 +115,10 @@ class FeedFormat:
         format_ = self.binding.format
         found = replace(format_, numbers=self._numbers(rows, name), dates=self._dates(rows, name))
         return self.binding if found == format_ else replace(self.binding, format=found)
+
+    def warn(self, says: str) -> None:
+        """Note what whoever loads should know of a file."""
+        self.warnings.append(says)
 
     def tell(self, name: str, found: Finding) -> None:
         """Note a key that a file shows."""

@@ -58,6 +58,9 @@ class WrittenFormat(Struct, frozen=True):
         said = self.format.sheet.header_rows
         return (first_used_row(cells),) if said is None else said
 
+    def warn(self, says: str) -> None:
+        """Drop it: a load is warned by its own detector."""
+
 
 def file_rows(path: Path, formats: FormatDetector, sheet: str | None) -> Generator[pl.DataFrame]:
     """Yield the located rows of one file; a line of text that holds no value is numbered, but is no row.
@@ -343,6 +346,8 @@ def read_sheet(path: Path, sheet: str | None, formats: FormatDetector) -> FileSc
         return FileScan(cells.lazy())
     if (cell := formulas.unvalued) is not None:
         raise LoadFailed(EXTRACT, f"{path.name}: {unvalued_fault(name, cell)}")
+    if formulas.zeros:
+        formats.warn(f"{path.name}, sheet {name}: {formulas}; open it in a spreadsheet, save it and load it again")
     numbers = formats.heading_rows(path.name, cells)
     if max(numbers, default=0) > cells.height:
         says = f"{path.name} has {cells.height} rows, and its column names stand in row {max(numbers)}"

@@ -167,6 +167,7 @@ class LoadResult(Struct, frozen=True, kw_only=True):
     not_loaded: str  # rows that are neither loaded nor rejected, in words
     sums: Sequence[RejectSum]  # of the rejects
     detected: Sequence[str] = ()  # keys that the files showed, with what showed them
+    warnings: Sequence[str] = ()  # of files that were read as they stand
     rounded: str = ""  # what rounding converted amounts did, in words
     residues: str = ""  # what amounts lost that computations had left on them, in words
 
@@ -303,6 +304,7 @@ def receive_and_publish(
                     not_loaded=str(delivery.counts),
                     sums=rejects.sums,
                     detected=delivery.format.remarks,
+                    warnings=delivery.format.warnings,
                     rounded=str(delivery.rounding),
                     residues=str(delivery.residues),
                 )

@@ -31,7 +31,7 @@ from server.ingest.findings import Ambiguity, Finding, Findings, SampleFault, Sa
 from server.ingest.limits import FileTooLarge, refuse_long_lines, refuse_wide
 from server.ingest.quotes import loose_pair
 from server.ingest.workbook_reader import READER
-from server.ingest.workbooks import formulas_of, refuse_large_parts, unvalued_fault
+from server.ingest.workbooks import Formulas, formulas_of, refuse_large_parts, unvalued_fault
 
 QUOTE: Final = '"'
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
@@ -56,6 +56,7 @@ class SourceTable(Struct, frozen=True, kw_only=True):
     is_whole: bool = True  # whether the sample has every row
     megabytes: float = 0.0
     temporal: frozenset[str] = frozenset()  # columns with a type of days; they need no format
+    formulas: Formulas = Formulas()
 
     @property
     def name(self) -> str:
@@ -298,6 +299,7 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
             header_row=header_row,
             titles=table.titles,
             megabytes=path.stat().st_size / 1e6,
+            formulas=formulas,
         )
     if not found:
         raise SampleFault(f"{path.name} has no sheet with a row of column names above other rows")

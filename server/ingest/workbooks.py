@@ -4,6 +4,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from string import digits
 from typing import IO, Final
 from xml.etree import ElementTree as ET
 from zipfile import BadZipFile, ZipFile
@@ -87,11 +88,20 @@ def shortest_texts(doubles: pl.Series) -> pl.Series:
 
 
 class Formulas(Struct, frozen=True):
-    """The formulas of a sheet: how many, how many read 0, and the first cell of one without a stored value."""
+    """The formulas of a sheet: how many, the first cell of one, and the first cell of one without a stored value."""
 
     count: int = 0
-    zeros: int = 0
+    first: str | None = None
     unvalued: str | None = None
+    zeros: frozenset[str] = frozenset()  # the columns of formulas, as A, if all of the sheet read 0
+
+    def __str__(self) -> str:
+        """Say that all of them read 0, and why that may be wrong."""
+        only = self.count == 1
+        says = (
+            f"its one formula, in {self.first}," if only else f"all its {self.count:,} formulas, from {self.first} on,"
+        )
+        return f"{says} read{'s' if only else ''} 0, as in files of programs that compute nothing"
 
 
 def refuse_large_parts(path: Path) -> None:
@@ -144,20 +154,24 @@ def counted(file: IO[bytes], name: str) -> Formulas:
     """Return the formulas in the XML of a sheet. Raises FileTooLarge."""
     extent = SheetExtent(name)
     count = zeros = 0
-    unvalued = None
+    first = unvalued = None
+    columns: set[str] = set()
     for rows in row_blocks(file, name):
         extent.add(rows)
         if b"f>" not in rows and b"<f" not in rows:
             continue
         for attributes, body in FORMULA.findall(rows):
             value = VALUE.search(body)
+            found = ADDRESS.search(attributes)
+            address = found[1].decode() if found else "of a formula"
             count += 1
+            first = first or address
+            columns.add(address.rstrip(digits))
             if value is None or not (value[1] or b't="str"' in attributes):
-                address = ADDRESS.search(attributes)
-                unvalued = unvalued or (address[1].decode() if address else "of a formula")
+                unvalued = unvalued or address
             elif ZERO.fullmatch(value[1] or b""):
                 zeros += 1
-    return Formulas(count, zeros, unvalued)
+    return Formulas(count, first, unvalued, frozenset(columns) if zeros == count else frozenset())
 
 
 def row_blocks(file: IO[bytes], name: str) -> Iterator[bytes]:

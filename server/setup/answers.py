@@ -15,9 +15,10 @@ from server.setup.roles import ColumnRole
 
 OF_BOOKS: Final = ("name", "currency", "fiscal_year", "files")
 OF_FORMATS: Final = ("csv", "numbers", "dates", "unpivot", "header_row", "period")
-OF_FILES: Final = (*OF_FORMATS, "columns", "is", "scenario", "totals")
+OF_FILES: Final = (*OF_FORMATS, "columns", "is", "scenario", "totals", "formulas")
 FACTOR: Final = "numbers.factor"
 TOTALS: Final = ("leave_out", "keep")
+ZERO: Final = "zero"
 KINDS: Final = ("facts", "members", "unused")
 MOST_QUESTIONS: Final = 5
 Ask = Callable[[str, Sequence[str]], str | None]  # question and choices to an answer; None if nobody answers
@@ -35,6 +36,7 @@ class FileAnswers(Struct, frozen=True):
     kind: str | None = None
     scenario: str | None = None
     totals: str | None = None  # what to do with rows that words alone call totals
+    formulas: str | None = None  # ZERO: those that all read 0 are 0
 
 
 @dataclass
@@ -151,8 +153,11 @@ def file_answers(where: str, name: str, said: object) -> FileAnswers:
     totals = said.get("totals")
     if totals is not None and totals not in TOTALS:
         raise BadAnswer(f"{where}: totals of {name} is '{totals}'; it takes {', '.join(TOTALS)}")
+    formulas = said.get("formulas")
+    if formulas not in (None, ZERO):
+        raise BadAnswer(f"{where}: formulas of {name} is '{formulas}'; it takes {ZERO}")
     return FileAnswers(
-        keys, {column: roles[role] for column, role in columns.items()}, kind, said.get("scenario"), totals
+        keys, {column: roles[role] for column, role in columns.items()}, kind, said.get("scenario"), totals, formulas
     )
 
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from engine.model.calendar.periods import Grain
 from server.ingest.amounts import read_amounts
 from server.ingest.columns import without_residue
+from server.ingest.files import letter
 from server.ingest.findings import Ambiguity, Finding, Findings, Reading, located
 from server.ingest.notation import (
     FORMULA_FAULT,
@@ -24,7 +25,7 @@ from server.ingest.notation import (
     number_column,
     sign_of,
 )
-from server.setup.answers import Answers, FileAnswers
+from server.setup.answers import ZERO, Answers, FileAnswers
 from server.setup.figures import number_format
 from server.setup.periods import PERIOD, FactsTime, time_findings, time_of, two_times
 from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table
@@ -94,7 +95,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
         answers.open += [lack_of_time(found)] if len(answers.open) == known else []
         time = FactsTime(Grain.DATE, date.min, date.min, {})
     answers.open += [*two_times(found, findings), *unproven_sums(found)]
-    answers.questions += [*several_scenarios(found, said), *found.doubts]
+    answers.questions += [*several_scenarios(found, said), *found.doubts, *zero_formulas(found, amounts, said)]
     answers.open += [*unread_amounts(found, amounts, findings), *lost_figures(found, amounts)]
     scenario, scenarios, aliases = scenarios_of(found, said, members)
     return FactsTable(
@@ -133,6 +134,17 @@ def several_scenarios(found: TableProfile, said: FileAnswers) -> Iterator[str]:
         return
     choices = " or ".join(f"{{{found.name}: {{scenario: {kind}}}}}" for kind in kinds)
     yield f"{found.name}: its name speaks of {' and '.join(kinds)}; with --answers FILE, say files: {choices}"
+
+
+def zero_formulas(found: TableProfile, amounts: Sequence[NumberColumn], said: FileAnswers) -> Iterator[str]:
+    """Yield the question about a sheet whose formulas all read 0, if some are amounts."""
+    formulas, columns = found.table.formulas, found.table.columns
+    held = [one.name for one in amounts if letter(columns.index(one.name)) in formulas.zeros]
+    if held and said.formulas is None:
+        yield (
+            f"{found.name}: {formulas}, and {', '.join(held)} would hold 0 there. Open the workbook in a spreadsheet "
+            f"and save it; or, if they are 0, say files: {{{found.name}: {{formulas: {ZERO}}}}} with --answers FILE"
+        )
 
 
 def lack_of_time(found: TableProfile) -> str:

@@ -67,7 +67,7 @@ def load_feeds(
         out.print(f"{loaded.binding}: {rows} ({loaded.load}){others}", markup=False)
         for remark in loaded.detected:
             out.print(f"  read with {remark}", markup=False, soft_wrap=True)
-        for said in filter(None, (loaded.rounded, loaded.residues)):
+        for said in filter(None, (*loaded.warnings, loaded.rounded, loaded.residues)):
             out.print(f"  {said}", markup=False)
         tell_rejects(place, loaded.load, loaded.rejects, loaded.sums)
     catalogue, filled = instance.catalogue, {binding.target for binding in chosen}

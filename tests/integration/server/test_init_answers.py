@@ -214,3 +214,39 @@ def test_a_workbook_that_is_none_is_refused_by_its_name(tmp_path: Path, capsys: 
     (tmp_path / "J.xlsx").write_text("no workbook")
     assert initialised(tmp_path / "books", tmp_path / "J.xlsx") == 1
     assert "J.xlsx cannot be read: " in capsys.readouterr().err
+
+
+def computed(folder: Path, amounts: tuple[float, ...], checks: tuple[bool, ...] = ()) -> Path:
+    """Return a workbook whose amounts are formulas with stored values, with a column of checks beside them."""
+    path = folder / "gl.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ["date", "account", "amount", *(["check"] if checks else [])])
+        for row, amount in enumerate(amounts, 1):
+            sheet.write_row(row, 0, [f"2026-01-{row:02}", f"A{row}", 9.5 * row])
+            if not checks:
+                sheet.write_formula(row, 2, f"=9.5*{row}", None, amount)
+        for row, check in enumerate(checks, 1):
+            sheet.write_formula(row, 3, f'=IF(C{row + 1}>0,"",1)', None, check)
+    return path
+
+
+def test_formulas_that_all_read_0_are_asked_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = computed(tmp_path, (0, 0, 0))
+    assert initialised(tmp_path / "books", file) == 3
+    assert not (tmp_path / "books").exists()
+    told = capsys.readouterr().err
+    assert "gl.xlsx: all its 3 formulas, from C2 on, read 0, as in files of programs that compute nothing" in told
+    assert (
+        "and amount would hold 0 there. Open the workbook in a spreadsheet and save it; or, if they are 0, say" in told
+    )
+    assert initialised(tmp_path / "books", file, answers="files: {gl.xlsx: {formulas: zero}}\n") == 0
+    assert initialised(tmp_path / "other", file, answers="files: {gl.xlsx: {formulas: none}}\n") == 1
+    assert "formulas of gl.xlsx is 'none'; it takes zero" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("amounts", "checks"), [((0, 0.5, 0), ()), ((1, 2, 3), (False, False))])
+def test_formulas_with_a_value_and_checks_beside_amounts_are_not_asked_about(
+    tmp_path: Path, amounts: tuple[float, ...], checks: tuple[bool, ...]
+) -> None:
+    assert initialised(tmp_path / "books", computed(tmp_path, amounts, checks)) == 0

@@ -173,11 +173,38 @@ def test_formulas_are_counted_whatever_their_value(tmp_path: Path) -> None:
         for row, value in enumerate((0, 2.5, "", "text", "0")):
             sheet.write_formula(row, 1, '=IF(A1<2,"<v></v>",1)', None, value)
         book.add_worksheet("Empty")
-    assert formulas_of(path, "A & B") == Formulas(5, 2, "B3")
+    assert formulas_of(path, "A & B") == Formulas(5, "B1", "B3")
     assert formulas_of(path, "Empty") == Formulas()
 
 
 def test_a_sheet_is_searched_in_blocks_of_whole_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("server.ingest.workbooks.BLOCK", Random(5).randrange(20, 90))
     with_formulas(tmp_path / "made.xlsx", 1, "=D2*2", 3, "=D4+1")
-    assert formulas_of(tmp_path / "made.xlsx", "Data") == Formulas(2, 0, "D3")
+    assert formulas_of(tmp_path / "made.xlsx", "Data") == Formulas(2, "D3", "D3")
+
+
+def with_values(path: Path, values: list[float]) -> None:
+    """Write a ledger whose amounts are formulas with values, as a program stores them, in sheet Data."""
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet("Data")
+        sheet.write_row(0, 0, ["date", "scenario", "account", "amount", "text"])
+        for row, value in enumerate(values, 1):
+            sheet.write_row(row, 0, ["2021-01-05", "actual", "0010"])
+            sheet.write_formula(row, 3, f"=ROW()*{row}", None, value)
+            sheet.write_string(row, 4, "x")
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ([0, 0], "all its 2 formulas, from D2 on, read 0"),
+        ([0.0], "its one formula, in D2, reads 0"),
+        ([0, 0.5], None),
+    ],
+)
+def test_a_load_tells_of_formulas_that_all_read_0(tmp_path: Path, values: list[float], says: str | None) -> None:
+    instance = instance_of(tmp_path, bindings={"gl": {"file": "gl.xlsx", "unknown_members": "extend"}})
+    with_values(instance / "data" / "gl.xlsx", values)
+    (loaded,) = run(instance, tmp_path / "state", "gl")
+    why = "as in files of programs that compute nothing; open it in a spreadsheet, save it and load it again"
+    assert loaded.warnings == ([f"gl.xlsx, sheet Data: {says}, {why}"] if says else [])
