@@ -71,7 +71,8 @@ class Scenario(Struct, frozen=True, kw_only=True):
     name: str
     kind: str
     status: str
-    closed_through: Mapping[str, date] = {}  # by domain; "" is the default
+    closed_through: Mapping[str, date] = {}  # as written, by domain; "" is the default
+    cut_at: Mapping[str, date] = {}  # the last closed day of the domains of which that day cuts a period
     variants: tuple[Variant, ...] = ()
 
     def __hash__(self) -> int:
@@ -79,7 +80,12 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
     def open_after(self, domain: str) -> date | None:
         """Return the last closed day of a domain, or None if the scenario does not define one."""
-        return self.closed_through.get(domain, self.closed_through.get(""))
+        return self.last_closed.get(domain, self.closed_through.get(""))
+
+    @property
+    def last_closed(self) -> dict[str, date]:
+        """The last closed days of whole periods by domain; "" is the default."""
+        return {**self.closed_through, **self.cut_at}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import pytest
 
 from engine.door import Door
 from engine.model.errors import GrainUnavailable
+from engine.present.answers.catalogue import scenario_json
 from tests.spec.test_cases_time import daily, of
 from tests.support.calendars import four_four_five, table
 from tests.support.inspecting import rows_of
@@ -121,3 +122,90 @@ def test_rows_of_a_window_of_whole_weeks_are_inspected(tmp_path: Path) -> None:
     assert rows_of(books, period_start="2024-02", **asked)["contribution_total"] == Decimal(1000)
     with pytest.raises(GrainUnavailable, match="gl is held by week"):
         rows_of(books, period_start="2025-02", **asked)
+
+
+CLOSED_FEBRUARY = "closed_through: 2026-02"
+OUTLOOK = {"Outlook": "actual+forecast"}
+
+
+def two_scenarios(folder: Path, grain: str, closed: str, rows: str) -> Door:
+    """One measure by a grain and another by day, of actuals that are closed through some period, and a forecast."""
+    domain = """
+        time: {{column: date, grain: {}}}
+        dimensions: {{}}
+        measures: {{amount: {{places: 2}}}}
+        metrics: {{{}: {{measure: amount}}}}
+    """
+    return small_books(
+        folder,
+        facts={
+            "gl": "\n".join(["date scenario amount", *rows.split(",")]),
+            "daily": "date scenario amount\n2026-02-27 actual 1\n2026-02-28 actual 2\n2026-03-01 forecast 4",
+        },
+        domains={"gl": domain.format(grain, "revenue"), "daily": domain.format("day", "visits")},
+        scenarios=f"""
+            actual: {{alias: Actuals, kind: actual, {closed}}}
+            forecast: {{alias: Forecast, kind: forecast}}
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    ("grain", "closed", "rows", "asked", "expected", "last_closed"),
+    [
+        (
+            "quarter",
+            "closed_through: 2025-02",
+            "2025-Q1 actual 20,2025-Q1 forecast 30,2025-Q2 forecast 40",
+            ("2025-Q1", "2025-Q2"),
+            (30, 40),
+            "2024-12-31",
+        ),
+        (
+            "week",
+            CLOSED_FEBRUARY,  # a Saturday, so that week 9 goes on to 1 March
+            "2026-W08 actual 1,2026-W08 forecast 10,2026-W09 actual 100,2026-W09 forecast 1000",
+            ("2026-W08", "2026-W09"),
+            (1, 1000),
+            "2026-02-22",
+        ),
+        (
+            "year",
+            "closed_through: {gl: 2026-06, daily: 2026-02}",
+            "2025 actual 1,2025 forecast 10,2026 actual 100,2026 forecast 1000",
+            ("2025", "2026"),
+            (1, 1000),
+            "2025-12-31",
+        ),
+        (
+            "month",
+            CLOSED_FEBRUARY,
+            "2026-02 actual 1,2026-02 forecast 10,2026-03 actual 100,2026-03 forecast 1000",
+            ("2026-02", "2026-03"),
+            (1, 1000),
+            "2026-02-28",
+        ),
+    ],
+)
+def test_a_period_of_the_data_that_closed_through_cuts_is_not_closed(
+    tmp_path: Path,
+    grain: str,
+    closed: str,
+    rows: str,
+    asked: tuple[str, str],
+    expected: tuple[int, int],
+    last_closed: str,
+) -> None:
+    books = two_scenarios(tmp_path, grain, closed, rows)
+    report = books.metric("revenue", scenarios=OUTLOOK, period=asked, dimensions=["period"])
+    assert figures(report, "period") == dict(zip((*asked, None), (*expected, sum(expected)), strict=True))
+    scenario = books.reader.scenarios["actual"]
+    assert str(scenario.open_after("gl")) == last_closed
+    listed = scenario_json(scenario, books.reader)["closed_through"]
+    assert listed.get("gl", listed.get("*")) == last_closed
+
+
+def test_data_by_day_is_closed_through_the_day_itself(tmp_path: Path) -> None:
+    books = two_scenarios(tmp_path, "quarter", CLOSED_FEBRUARY, "2025-Q4 actual 1")
+    assert figure(books.metric("visits", scenarios=OUTLOOK, period="2026-Q1")) == 7
+    assert "open_period" not in codes(books.metric("visits", scenarios={"A": "actual"}, period="2026-02"))

@@ -1,12 +1,13 @@
 """Builds scenarios, variants and comparisons from scenarios.yaml, and the default report from instance.yaml."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 
 from engine.instance.documents import Document, Location, known
 from engine.instance.schema.books import InstanceFile
 from engine.instance.schema.registry import AdjustPart, ScenarioPart, ScenariosFile, VariantPart
 from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.periods import DAY
 from engine.model.catalogue import Dimension, Domain, ReportDefault, Statement
 from engine.model.errors import BadPeriod
 from engine.model.exact import ONE, Exact
@@ -25,6 +26,7 @@ def build_scenarios(
 ) -> dict[str, Scenario]:
     """Return the base scenarios by id."""
     parts: Mapping[str, ScenarioPart] = file.model_extra or {}
+    closed = {key: closed_through(document, key, part, domains, calendar) for key, part in parts.items()}
     return {
         key: Scenario(
             id=key,
@@ -32,7 +34,8 @@ def build_scenarios(
             name=part.name or part.alias,
             kind=part.kind,
             status=part.status,
-            closed_through=closed_through(document, key, part, domains, calendar),
+            closed_through=closed[key],
+            cut_at=dict(cut_periods(closed[key], domains, calendar)),
             variants=tuple(
                 build_variant(document, [key, "variants", name], name, variant, domains, dimensions)
                 for name, variant in part.variants.items()
@@ -103,6 +106,17 @@ def closed_through(
         except BadPeriod as refusal:
             document.fault(at, refusal.error)
     return days
+
+
+def cut_periods(
+    closed: Mapping[str, date], domains: Mapping[str, Domain], calendar: Calendar
+) -> Iterator[tuple[str, date]]:
+    """Yield the domains whose period the last closed day cuts, with the day before that period."""
+    for key, domain in domains.items():
+        day = closed.get(key, closed.get(""))
+        period = calendar.at(day, domain.grain) if day else None
+        if period and day != period.last:
+            yield key, period.first - DAY
 
 
 def build_comparisons(

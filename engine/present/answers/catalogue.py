@@ -231,7 +231,7 @@ def scenario_json(scenario: Scenario, reader: Reader) -> Json:
     """Return one base scenario, closed in domains that may be seen."""
     closed = {
         domain or "*": day.isoformat()
-        for domain, day in scenario.closed_through.items()
+        for domain, day in scenario.last_closed.items()
         if not domain or domain in reader.domains
     }
     return {

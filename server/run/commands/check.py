@@ -11,6 +11,8 @@ from engine.books.checks import profile_faults
 from engine.books.reader import Reader
 from engine.instance.profiles import profiles_document, profiles_of, read_content
 from engine.instance.read import Instance, read_instance
+from engine.model.calendar.periods import DAY
+from engine.model.catalogue import Catalogue
 from engine.model.profiles import Profiles
 from engine.model.scope import Cell
 from server.base.folders import restrict
@@ -115,12 +117,24 @@ def tell_counts(instance: Instance, profiles: Profiles, settings: Settings) -> N
         "profiles": profiles.by_key,
     }
     out.print(f"{settings.instance}: no faults; {', '.join(f'{len(part)} {name}' for name, part in counts.items())}")
-    for line in missing_parts(settings):
+    for line in (*cut_periods(catalogue), *missing_parts(settings)):
         out.print(line, markup=False)
     if not profiles.by_key:
         out.print("Nobody sees anything without a profile: write profiles.yaml and assign one.")
     elif profiles is not instance.profiles and settings.profiles == "file":
         out.print(OPENED, markup=False)
+
+
+def cut_periods(catalogue: Catalogue) -> Iterator[str]:
+    """Yield a sentence for each period of a domain that `closed_through` cuts, which is not closed."""
+    for scenario in catalogue.scenarios.values():
+        for key, closed in scenario.cut_at.items():
+            period = catalogue.calendar.at(closed + DAY, catalogue.domains[key].grain)
+            if period is not None:
+                yield (
+                    f"closed_through of {scenario.id} ends within {period.code} of {key}: {period.code} is not closed, "
+                    f"so {scenario.id} is closed through {closed} there"
+                )
 
 
 def tell_open_folders(settings: Settings) -> None:

@@ -43,6 +43,7 @@ def test_check_says_what_there_is_or_every_fault_and_fails(tmp_path: Path) -> No
     good = tieout("check", instance)
     assert (good.returncode, good.stderr) == (0, "")
     assert "no faults; 1 domains, 1 metrics, 0 statements, 3 scenarios, 1 feeds" in good.stdout
+    assert "closed_through" not in good.stdout
     unloaded = tieout("check", "--data", instance)
     assert unloaded.returncode == 1
     assert "domains/gl.yaml:2: live.gl (gl) is not loaded" in unloaded.stderr
@@ -57,6 +58,16 @@ def test_check_says_what_there_is_or_every_fault_and_fails(tmp_path: Path) -> No
     assert "profiles.yaml:2: assign.0" in bad.stderr
     assert bad.returncode == 1
     assert "scenarios.yaml:1: unknown key 'actual.kin' — did you mean 'kind'?" in bad.stderr
+
+
+def test_check_names_the_period_that_closed_through_cuts(tmp_path: Path) -> None:
+    instance = ledger(tmp_path, "2021-01-05 actual 1")
+    domain = instance / "domains" / "gl.yaml"
+    domain.write_text(domain.read_text(encoding="utf-8").replace("{column: date}", "{column: date, grain: quarter}"))
+    (instance / "scenarios.yaml").write_text("actual: {alias: A, kind: actual, closed_through: 2021-02}\n")
+    told = " ".join(tieout("check", instance).stdout.split())
+    assert "closed_through of actual ends within 2021-Q1 of gl: 2021-Q1 is not closed" in told
+    assert "actual is closed through 2020-12-31 there" in told
 
 
 def test_load_tells_rows_and_keeps_the_rejected_ones_in_a_file(tmp_path: Path) -> None:
