@@ -27,7 +27,7 @@ from server.ingest.notation import (
 )
 from server.setup.answers import ZERO, Answers, FileAnswers
 from server.setup.figures import number_format
-from server.setup.periods import PERIOD, FactsTime, time_findings, time_of, two_times
+from server.setup.periods import PERIOD, FactsTime, time_findings, time_of, two_times, unread_time
 from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table
 from server.setup.totals import without_totals
 from server.setup.trees import match_members, member_table
@@ -95,6 +95,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
         answers.open += [lack_of_time(found)] if len(answers.open) == known else []
         time = FactsTime(Grain.DATE, date.min, date.min, {})
     answers.open += [*two_times(found, findings), *unproven_sums(found)]
+    answers.open += period_beside(found, settled, said)
     answers.questions += [*several_scenarios(found, said), *found.doubts, *zero_formulas(found, amounts, said)]
     answers.open += [*unread_amounts(found, amounts, findings), *lost_figures(found, amounts)]
     scenario, scenarios, aliases = scenarios_of(found, said, members)
@@ -147,6 +148,18 @@ def zero_formulas(found: TableProfile, amounts: Sequence[NumberColumn], said: Fi
         )
 
 
+def period_beside(found: TableProfile, settled: Findings, said: FileAnswers) -> Iterator[str]:
+    """Yield the question about periods that are not read, in a table whose name or titles say the time."""
+    period = settled.value(PERIOD) or settled.value("unpivot.year")
+    if PERIOD in said.keys or period is None or (unread := unread_time(found)) is None:
+        return
+    column = unread.partition(",")[0]
+    yield (
+        f"{found.name}: {unread}; or, if all its rows are of {period}, say files: {{{found.name}: {{columns: "
+        f"{{{column}: text}}}}}} with --answers FILE"
+    )
+
+
 def lack_of_time(found: TableProfile) -> str:
     """Return what a table without a time lacks, and how to say it."""
     column = found.first(ColumnRole.TIME)
@@ -157,6 +170,8 @@ def lack_of_time(found: TableProfile) -> str:
         return (
             f"{says}; say files: {ways} with --answers FILE, or write days as 2026-01-31, months as 2026-01 in the file"
         )
+    if unread := unread_time(found):
+        return f"{found.name}: {unread}"
     says = f"{found.name} has no column of days, months or years, and its name and titles have none"
     ways = f"{{{found.name}: {{columns: {{COLUMN: time}}}}}}, or {{{found.name}: {{period: 2026-01}}}} for all its rows"
     return f"{says}; with --answers FILE, say files: {ways}"

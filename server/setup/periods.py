@@ -11,9 +11,10 @@ from msgspec import Struct
 from engine.model.calendar.periods import GRAINS, Grain
 from server.ingest.dates import UNREADABLE, in_format
 from server.ingest.days import MONTH_NAMES, named_month, typed_days
-from server.ingest.findings import Ambiguity, Finding, Findings, Reading, at_row
+from server.ingest.findings import Ambiguity, Finding, Findings, Reading, at_row, located
 from server.setup.months import is_numbered, month_of, turns_the_year
 from server.setup.roles import ColumnRole, TableProfile, period_parts
+from server.setup.written_days import HOW_DAYS, unread_period
 
 PERIOD: Final = "period"  # the key of answers that says the time of every row of a file
 OF_ONE_YEAR: Final = "or take all as months of one calendar year"
@@ -73,6 +74,18 @@ def two_times(found: TableProfile, findings: Findings) -> Iterator[str]:
         ways = f"{{columns: {{{column}: time}}}}}} or {{columns: {{{column}: text}}}}"
         yield f"{says} and {month}; say files: {{{found.name}: {ways} with --answers FILE"
         return
+
+
+def unread_time(found: TableProfile) -> str | None:
+    """Return what is wrong with the first period that is not read, in a table without a time; None if there is none."""
+    if any(found.first(role) for role in (ColumnRole.TIME, ColumnRole.YEAR)):
+        return None
+    for column, (role, _) in found.roles.items():
+        if role in {ColumnRole.TEXT, ColumnRole.DIMENSION, ColumnRole.ACCOUNT} and column not in found.overrides:
+            texts = found.table.sample.texts(column).select("text", "row").iter_rows()
+            if unread := unread_period(list(texts)):
+                return f"{located(column, [unread])} is a period in a form that is not read: {HOW_DAYS}"
+    return None
 
 
 def across_findings(found: TableProfile, fiscal_start: int) -> Findings:

@@ -22,6 +22,7 @@ from server.setup.dimensions import (
 )
 from server.setup.facts import GRAIN_COLUMNS, HOW_AMOUNTS, FactsTable, facts_table, profile_facts
 from server.setup.journals import find_journal
+from server.setup.periods import unread_time
 from server.setup.roles import AMOUNTS, ColumnRole, TableProfile, profile_table
 from server.setup.trees import flat_tree, weight_column
 from server.setup.words import currencies_in, slug, title
@@ -151,6 +152,8 @@ def lack_of(found: TableProfile) -> str:
         if near := near_amount(found):
             return f"{says}: {near} is no number; {HOW_AMOUNTS}"
         return f"{says}; {answer}columns: {{COLUMN: amount}}}}}}"
+    if unread := unread_time(found):
+        return f"{found.name}: {unread}"
     says = f"{found.name} has no column of days or months ({roles})"
     return f"{says}; {answer}columns: {{COLUMN: time}}}}}}, or {{is: facts, period: 2026-01}} for all its rows"
 

@@ -1,6 +1,8 @@
-"""Written days: forms of days that a load reads by a format, and that its own detection does not look for."""
+"""Written days: forms of days that a load reads by a format, and forms of periods that are not read."""
 
 import re
+import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -26,6 +28,42 @@ FORMS: Final = (
     DayForm(re.compile(r"(\d{1,2})\. (.+)"), r"\1 \2", ("%d ", "%d. ")),  # 31. Dezember 2025
     DayForm(re.compile(r"0(\d\d\.\d{4})"), r"\1", ("%m", "0%m"), is_named=True),  # 012.2025
 )
+
+CENTURY: Final = r"(?:19|20)\d\d"
+PART: Final = (
+    "q|qtr|quarter|quartal|t|trim|trimestre|h|hy|hj|half|halbjahr|s|sem|semester|m|mon|p|per|period|periode|w|wk|kw|"
+    "week"
+)
+FISCAL: Final = rf"(?:fy|fyr|gj|wj|ay|sy|ye|exercice|ejercicio)[ ._-]?(?:{CENTURY}|\d\d)"
+UNREAD: Final = re.compile(  # periods that people write, and that are not read
+    rf"(?:{FISCAL}|{CENTURY})[ ._/-]*(?:{PART})[ ._-]?\d{{1,2}}"  # 2026Q1, 2026 P01, FY26-H1
+    rf"|(?:{PART})[ ._-]?\d{{1,2}}[ ._/-]*(?:{FISCAL}|{CENTURY})"  # Q1 2026
+    rf"|{FISCAL}(?:[/–-](?:{CENTURY}|\d\d))?",  # FY2026, FY2025-26
+    re.IGNORECASE,
+)
+YEARS: Final = re.compile(rf"({CENTURY})[/–-]((?:19|20)?\d\d)")  # 2025/26
+DAY: Final = re.compile(r"\d{1,4}([./-])\d{1,2}(\1\d{1,4})?|\d{6,8}")
+HOW_DAYS: Final = "write days as 2026-01-31, months as 2026-01, quarters as 2026-Q1, years as 2026"
+
+
+def unread_period(texts: Sequence[tuple[str, int | None]]) -> tuple[str, int | None] | None:
+    """Return the first of distinct texts, with its row, that is a period in a form that is not read.
+
+    None unless all are periods or days.
+    """
+    unread = [pair for pair in texts if is_unread(pair[0])]
+    return unread[0] if unread and all(is_unread(text) or DAY.fullmatch(text) for text, _ in texts) else None
+
+
+def is_unread(text: str) -> bool:
+    """Tell whether a text is a period or a day in a form, or with digits, that is not read."""
+    plain = "".join(str(unicodedata.decimal(mark, mark)) for mark in text)
+    years = YEARS.fullmatch(plain)
+    return (
+        bool(UNREAD.fullmatch(plain))
+        or (years is not None and (int(years[1]) + 1) % 100 == int(years[2]) % 100)
+        or (plain != text and bool(DAY.fullmatch(plain)))
+    )
 
 
 def days_of(sample: SampleTable, column: str, *, is_time: bool) -> DayColumn | None:

@@ -10,7 +10,9 @@ from server.ingest.sampling import sample_file
 from server.setup.answers import Answers, FileAnswers
 from server.setup.facts import FactsTable
 from server.setup.periods import codes_in
-from server.setup.proposal import propose
+from server.setup.proposal import NoBooks, propose
+from server.setup.roles import ColumnRole
+from server.setup.written_days import HOW_DAYS
 
 BALANCES = "Konto;Soll;Haben\n0400;500,00;200,00\n1200;50,00;0,00\n"
 BUDGET = "Konto;Jan;Feb;Mrz\n0400;1,50;2,50;3,50\n8400;4,50;5,50;6,50\n"
@@ -112,3 +114,62 @@ def test_rows_without_any_time_say_how_to_give_one(tmp_path: Path) -> None:
     proposed(tmp_path, "SuSa.csv", BALANCES, answers)
     (question,) = answers.open
     assert question.endswith("{columns: {COLUMN: time}}}, or {SuSa.csv: {period: 2026-01}} for all its rows")
+
+
+def by_row(*periods: str) -> str:
+    """Return rows of two accounts with periods."""
+    return "Zeit;Konto;Betrag\n" + "".join(f"{text};{400 + at % 2};{at}.50\n" for at, text in enumerate(periods, 1))
+
+
+UNREAD = [
+    ("2026Q1", "2026Q2"),
+    ("2026 Q1", "2026Q1"),
+    ("Q1 2026", "Q2 2026"),
+    ("FY2025-26", "FY2026-27"),
+    ("2025/26", "2026/27"),
+    ("FY26", "FY27"),
+    ("H1 2026", "H2 2026"),
+    ("2026 P01", "2026 P02"),
+    ("٢٠٢٦-٠١-٣١", "2026-02-28"),
+    ("۳۱/۰۱/۲۰۲۶", "۲۸/۰۲/۲۰۲۶"),
+]
+
+
+@pytest.mark.parametrize("periods", UNREAD)
+def test_a_period_that_is_not_read_is_refused_by_its_row(tmp_path: Path, periods: tuple[str, ...]) -> None:
+    refused = f"gl.csv: Zeit, row 2: '{periods[0]}' is a period in a form that is not read: {HOW_DAYS}"
+    with pytest.raises(NoBooks) as told:
+        proposed(tmp_path, "gl.csv", by_row(*periods), Answers())
+    assert refused in str(told.value)
+    answers = said("gl.csv")
+    proposed(tmp_path, "gl.csv", by_row(*periods), answers)
+    assert answers.open == [refused]
+
+
+@pytest.mark.parametrize("periods", UNREAD)
+def test_the_year_of_a_name_is_not_that_of_rows_with_other_periods(tmp_path: Path, periods: tuple[str, ...]) -> None:
+    answers = said("gl 2026.csv")
+    proposed(tmp_path, "gl 2026.csv", by_row(*periods), answers)
+    (question,) = answers.open
+    assert question.startswith(f"gl 2026.csv: Zeit, row 2: '{periods[0]}' is a period in a form that is not read")
+    for answered in (
+        Answers(files={"gl 2026.csv": FileAnswers(columns={"Zeit": ColumnRole.TEXT}, kind="facts")}),
+        said("gl 2026.csv", period="2026"),
+    ):
+        table = proposed(tmp_path, "gl 2026.csv", by_row(*periods), answered)
+        assert (answered.open, table.constants) == ([], {"year": "2026"})
+
+
+def test_months_across_take_no_year_beside_fiscal_years(tmp_path: Path) -> None:
+    rows = "Konto;GJ;Jan;Feb;Mrz\n0400;FY2025-26;1,50;2,50;3,50\n8400;FY2026-27;4,50;5,50;6,50\n"
+    answers = Answers()
+    proposed(tmp_path, "Budget 2026.csv", rows, answers)
+    (question,) = answers.open
+    assert "GJ, row 2: 'FY2025-26' is a period" in question
+
+
+@pytest.mark.parametrize("texts", [("INV-2026-1", "INV-2026-2"), ("2026Q1", "rent"), ("P10/15", "T4-20"), ("S", "H")])
+def test_other_texts_beside_the_year_of_a_name_are_no_periods(tmp_path: Path, texts: tuple[str, ...]) -> None:
+    answers = said("gl 2026.csv")
+    assert proposed(tmp_path, "gl 2026.csv", by_row(*texts), answers).constants == {"year": "2026"}
+    assert answers.open == []
