@@ -193,20 +193,17 @@ class ArrowFacts(MappedFacts):
         periods = pl.Series(asked.periods, dtype=pl.UInt32)
         sums = self.sums(by_leaf, within).with_columns(pl.lit(periods).gather(pl.col(SPAN)).alias(PERIOD))
         last = pl.col(PERIOD).max()
+        made = [getattr(pl.col(part.column), part.how.value)() for part in asked.aggregates] + [pl.col(ROWS).sum()]
         by_window = [
             sums.filter(pl.col(SPAN).is_in(list(read)))
             .filter(pl.col(PERIOD) == (last.over(leaves) if leaves else last))
-            .with_columns(pl.lit(window, pl.UInt32).alias(SPAN))
-            for window, read in watched(enumerate(asked.windows))
-        ]
-        made = [getattr(pl.col(part.column), part.how.value)() for part in asked.aggregates] + [pl.col(ROWS).sum()]
-        return (
-            pl.concat(by_window or [sums.clear()])
-            .with_columns(group_columns(asked.groups))
+            .with_columns(pl.lit(window, pl.UInt32).alias(SPAN), *group_columns(asked.groups))
             .group_by(SPAN, PERIOD, *asked.keys)
             .agg(made)
-            .pipe(capped, asked.most)
-        )
+            for window, read in watched(enumerate(asked.windows))
+        ]
+        nothing = sums.clear().with_columns(group_columns(asked.groups)).group_by(SPAN, PERIOD, *asked.keys).agg(made)
+        return pl.concat(by_window or [nothing]).pipe(capped, asked.most)
 
     def distinct(self, asked: DistinctSlice, within: Cell) -> pl.LazyFrame:
         """Return one row per span, key group and code of the counted dimension; see FactStore."""

@@ -1,7 +1,6 @@
 """Accumulators: how the sums of intervals combine to the amounts of a base, and amounts to figures."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
 from itertools import accumulate, pairwise
 from operator import add, gt, sub
 from typing import Any, Protocol
@@ -32,7 +31,7 @@ class Accumulator(Struct, frozen=True):
     """One aggregate of the rows of a base, and how two of its amounts combine. `how` None counts rows."""
 
     how: AggregateFunction | None
-    combine: Callable[[Amount, Amount], Amount]
+    combine: Callable[..., Amount]
 
     def aggregate(self, weight: int) -> AggregateFunction | None:
         """Return the aggregate for rows with a weight. A negative weight swaps MIN and MAX."""
@@ -48,7 +47,7 @@ ACCUMULATORS: Mapping[MemberAggregation, tuple[Accumulator, ...]] = {
     MemberAggregation.AVERAGE: (SUM_ACCUMULATOR, COUNT_ACCUMULATOR),
     MemberAggregation.MIN: (Accumulator(AggregateFunction.MIN, min),),
     MemberAggregation.MAX: (Accumulator(AggregateFunction.MAX, max),),
-    MemberAggregation.COUNT_DISTINCT: (Accumulator(None, frozenset.union),),
+    MemberAggregation.COUNT_DISTINCT: (Accumulator(None, set.union),),
 }
 FIGURED_ONE_BY_ONE = (MemberAggregation.AVERAGE, MemberAggregation.COUNT_DISTINCT)  # whose units or amounts are derived
 
@@ -125,7 +124,7 @@ class CombinedAmounts(Struct, frozen=True):
     """Amounts that do not add up."""
 
     amounts: Sequence[Amount | None]
-    combine: Callable[[Amount, Amount], Amount]
+    combine: Callable[..., Amount]  # of any number: sets of members are joined without one for each step
 
     def over(self, windows: WindowRuns) -> Sequence[Amount | None]:
         """Return the combined amount of each window, None if it has no rows."""
@@ -135,7 +134,9 @@ class CombinedAmounts(Struct, frozen=True):
         """Return the combined amount of some runs, None if they have no rows."""
         read = (self.amounts[interval] for run in watched(runs) for interval in watched(range(*run)))
         held = [amount for amount in read if amount is not None]
-        return reduce(self.combine, held) if held else None
+        if not held:
+            return None
+        return self.combine(*held) if len(held) > 1 else held[0]
 
     def by_interval(self) -> Sequence[Amount | None]:
         """Return the amount of each interval, None if it has no rows or was not read."""

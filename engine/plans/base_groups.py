@@ -45,7 +45,7 @@ class AccumulatorTarget(Struct, frozen=True):
     members: Members
     column: str  # of the frame of sums
     weight: int | None  # None for sets of codes, which have no weight
-    combine: Callable[[Amount, Amount], Amount]
+    combine: Callable[..., Amount]
 
 
 class BaseGroup(Struct, frozen=True, eq=False, dict=True):

@@ -250,8 +250,11 @@ class AmountTable:
             for by_interval, column, target in counted:
                 if row[column] is None:  # rows without this amount alone
                     continue
-                amount = row[column] * target.weight if target.weight is not None else frozenset(row[column])
                 so_far = by_interval[interval]
+                if target.weight is None and so_far is not None:
+                    so_far.update(row[column])
+                    continue
+                amount = set(row[column]) if target.weight is None else row[column] * target.weight
                 by_interval[interval] = amount if so_far is None else target.combine(so_far, amount)
 
     def _by_interval(self, target: AccumulatorTarget) -> list[Amount | None]:

@@ -1,6 +1,6 @@
 """Report size: what a report will hold, from counts; a report of too much is refused before any amount is read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from math import prod
 from operator import mul
@@ -20,6 +20,7 @@ from engine.plans.measure import Batch
 from engine.plans.places import is_place
 from engine.plans.term_reads import distinct_keys
 from engine.plans.weights import Members
+from engine.plans.window_size import values_in_windows
 from engine.queries.values import Ranking
 
 MOST_FIGURES = 1_000_000  # that a report shows
@@ -28,26 +29,35 @@ MOST_GROUPS = 250_000  # combinations of members and periods in all scenarios, u
 FIRST_DAYS = 31  # with rows, of which combinations are counted first; then twice as many each time
 COUNTED = 20_000  # a report of fewer places is not counted more exactly than by its members and periods
 BYTES_A_PLACE, BYTES_A_FIGURE = 3_000, 300  # of memory while a report is made and answered
+BYTES_A_COUNT, BYTES_A_VALUE = 200, 8  # of a combination that is counted, of a value that a window reads
 
 
 class ReportSize(Struct, frozen=True):
-    """How many figures a report is made of, and at how many places; both are upper bounds."""
+    """How many figures a report is made of, and at how many places; all are upper bounds."""
 
     figures: int
     places: int
+    values: int = 0  # that its windows read beyond sums; see window_size
+    counted: int = 0  # combinations that are counted before the size is known
 
     @property
     def bytes(self) -> int:
         """The memory that the report takes while it is made, rounded high."""
-        return self.places * BYTES_A_PLACE + self.figures * BYTES_A_FIGURE
+        shown = self.places * BYTES_A_PLACE + self.figures * BYTES_A_FIGURE
+        return shown + self.values * BYTES_A_VALUE + self.counted * BYTES_A_COUNT
 
 
-def report_size(plan: FigurePlan, ranking: Ranking | None = None, most_groups: int = MOST_GROUPS) -> ReportSize:
+def report_size(
+    plan: FigurePlan,
+    ranking: Ranking | None = None,
+    most_groups: int = MOST_GROUPS,
+    admit: Callable[[ReportSize], None] = lambda _: None,
+) -> ReportSize:
     """Return the size of a report. Raises BadArguments if it is too large to show, or too large to compute.
 
     A report shows the combinations of members that hold rows. All combinations are an upper bound. Where it is too
     high, the combinations that hold rows are counted, until they are too many. What `top` leaves out is not shown, but
-    it is computed.
+    it is computed. `admit` is called before anything is counted, with how much; what it raises ends the count.
     """
     figures, columns = len(plan.rows) * len(plan.query.columns), len(plan.query.columns)
     groups = most_groups // max(columns, 1)
@@ -57,12 +67,15 @@ def report_size(plan: FigurePlan, ranking: Ranking | None = None, most_groups: i
     combinations = most_combinations(plan) if each else 0
     room = (most - totals) // max(each, 1)  # for combinations of members; below 0: there is no room for the total
     if combinations > room or (plan.axes and combinations * each > COUNTED):
-        known = combinations_within(plan, room) if plan.axes and room >= 0 else None
+        is_counted = plan.axes and room >= 0
+        if is_counted:
+            admit(ReportSize(0, 0, counted=min(combinations, room)))
+        known = combinations_within(plan, room) if is_counted else None
         if known is None:
             raise too_many(plan) if shown < groups else too_much_work(plan, most_groups)
         combinations = known
     places = combinations * each + totals
-    return ReportSize(places * figures, places)
+    return ReportSize(places * figures, places, values_in_windows(plan))
 
 
 def most_combinations(plan: FigurePlan) -> int:

@@ -52,7 +52,7 @@ def explain(
     plans = plans_of(figure, reader, stop)
     for plan in plans.values():
         with said_of_by():
-            admit(report_size(plan, None, most_groups))
+            admit(report_size(plan, None, most_groups, admit))
     found = dict(zip(plans, collected(list(plans.values())), strict=True))
     whole = next(known for known in found.values() if not axes_topped(known.figures.plan))
     lists = tuple(list_of(key, figure, found.get(key, whole).figures) for key in asked.queries)

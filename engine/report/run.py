@@ -46,7 +46,7 @@ def run(
     """
     planned = plan.figures
     ranking = plan.ranking if isinstance(plan, MetricPlan) else None
-    admit(report_size(planned, ranking, most_groups))
+    admit(report_size(planned, ranking, most_groups, admit))
     (found,) = collected([planned])
     figures = found.figures
     table = report_table(planned, figures, ranking)

@@ -31,6 +31,7 @@ from engine.report.snapshots import keep
 from server.base.interfaces import Principal
 from server.caller.caller import MOST_BYTES, Callers
 from server.caller.feeds import Feeds
+from server.http.dispatch import LARGE_BYTES
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
 from tests.support.holding import keeping_in
@@ -238,6 +239,17 @@ def test_the_size_of_a_report_and_of_rows_is_told_before_an_amount_is_read(
     told = [admitted(callers, tool, **asked, **call) for tool, call in calls.items()]
     assert [size.places for size in told] == [121 * 9 + 1, 2000]
     assert not any("amount" in columns for columns in collected)
+
+
+@pytest.mark.parametrize("ranked", [{"order_by": "sales_amount", "top": 10}, {}])
+def test_a_count_of_many_combinations_is_admitted_before_it_reads(
+    callers: Callers, collected: list[set[str]], ranked: dict[str, Any]
+) -> None:
+    asked = {"metrics": ["sales_amount"], "scenarios": COLUMNS[:1], "period_start": "2024-01", **ranked}
+    size = admitted(callers, "run_metric", **asked, dimensions=["customer", "product"])
+    assert size == ReportSize(0, 0, counted=2_001 * 121)
+    assert size.bytes > LARGE_BYTES  # so that it counts in the lane of its size
+    assert not any({"customer", "product"} & columns for columns in collected)
 
 
 def admitted(callers: Callers, tool: str, **asked: Any) -> ReportSize:

@@ -1,0 +1,127 @@
+"""Window size: how many values the windows of figures that do not add up read, from counts alone.
+
+Sums of windows that overlap are differences of two cumulated sums. The last rows of leaves, sets of members, and the
+least and largest amounts are not: each window reads the values of all its days anew. A report whose windows read too
+many is refused before any amount is read.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from math import prod
+from operator import add
+
+import polars as pl
+from msgspec.structs import replace
+
+from engine.books.reader import FactRead
+from engine.model.errors import BadArguments
+from engine.model.fact_store import MOST_GROUPS, SPAN, VALUE, LastKnownSlice
+from engine.model.stopping import watched
+from engine.plans.accumulators import ACCUMULATORS
+from engine.plans.base_groups import BaseGroup
+from engine.plans.figures import FigurePlan
+from engine.plans.measure import Batch, distinct_windows
+from engine.plans.term_reads import LastKnownSplits
+
+MOST_LAST_KNOWN = 10_000_000  # leaves that the windows of a report find the last rows of, each in each window
+MOST_COMBINED = 50_000_000  # members and amounts that windows put together, each in each interval of each window
+
+
+def values_in_windows(plan: FigurePlan) -> int:
+    """Return how many values the windows of batches that may be too large read. Raises BadArguments if they are."""
+    found = 0
+    for batch in unbounded(plan):
+        held = leaves_held(batch, plan) if is_last_known(batch) else members_held(batch, plan)
+        if held > most_of(batch):
+            raise too_many_values(batch, held, plan)
+        found += held
+    return found
+
+
+def unbounded(plan: FigurePlan) -> Iterator[Batch]:
+    """Yield the batches whose windows may read too many values; the members that there are tell that most do not."""
+    for batch in watched(plan.batches):
+        if (is_last_known(batch) or combines(batch)) and values_at_most(batch, plan) > most_of(batch):
+            yield batch
+
+
+def is_last_known(batch: Batch) -> bool:
+    """Tell whether a batch reads last known values."""
+    return isinstance(batch.splits, LastKnownSplits)
+
+
+def combines(batch: Batch) -> bool:
+    """Tell whether the windows of a batch put values together that do not add up; months that are kept are few."""
+    parts = (part for base in batch.bases for part in ACCUMULATORS[base.over_members])
+    return batch.memo is None and any(part.combine is not add for part in parts)
+
+
+def most_of(batch: Batch) -> int:
+    """Return how many values the windows of a batch may read."""
+    return MOST_LAST_KNOWN if is_last_known(batch) else MOST_COMBINED
+
+
+def values_at_most(batch: Batch, plan: FigurePlan) -> int:
+    """Return an upper bound of the values that the windows of a batch read."""
+    if is_last_known(batch):
+        return batch.splits.count * min(prod(map(plan.reader.leaf_count, batch.leaves)), MOST_GROUPS)
+    keys = dict.fromkeys((*batch.group.keys, *([batch.group.counted] if batch.group.counted else ())))
+    values = batch.splits.count * prod(map(plan.reader.leaf_count, keys))
+    return max(times_read(batch), default=0) * len(batch.bases) * min(values, MOST_GROUPS)
+
+
+def times_read(batch: Batch) -> Sequence[int]:
+    """Return how many windows read each interval."""
+    steps = [0] * (batch.splits.count + 1)
+    for window in watched(distinct_windows(batch.shape, batch.windows)):
+        for first, after in watched(batch.splits.runs(window)):
+            steps[first] += 1
+            steps[after] -= 1
+    return list(accumulate(watched(steps[:-1])))
+
+
+def leaves_held(batch: Batch, plan: FigurePlan) -> int:
+    """Return how many leaves hold rows on the days of a batch, times its windows."""
+    reads = [leaves_read(read, read.asked) for read in batch.term_reads if isinstance(read.asked, LastKnownSlice)]
+    held: int = sum(frame.item() for frame in plan.reader.collect(reads, plan.stop))
+    return batch.splits.count * held
+
+
+def leaves_read(read: FactRead, last: LastKnownSlice) -> FactRead:
+    """Return the read that counts the leaves with rows in any window of last known values."""
+    windows = (tuple(range(len(last.spans))),)
+    every = replace(last, windows=windows, keys=last.leaves, aggregates=(), groups={})
+    return FactRead(every, read.cut, read.sides).pipe(lambda found: found.select(pl.len()))
+
+
+def members_held(batch: Batch, plan: FigurePlan) -> int:
+    """Return how many members or amounts the windows of a batch put together, each as often as one reads it."""
+    times, found = times_read(batch), 0
+    for (_, group), read in zip(batch.terms, batch.term_reads, strict=True):
+        (frame,) = plan.reader.collect([read.pipe(values_by_class(group))], plan.stop)
+        for at, *classes, values in watched(frame.iter_rows(), plan.stop):
+            found += times[at] * values * len(group.targets(tuple(classes), subtotals=batch.subtotals))
+    return found
+
+
+def values_by_class(group: BaseGroup) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+    """Return the step that counts the members or amounts of each interval and class."""
+    count = pl.col(VALUE).list.len() if group.counted else pl.lit(1)
+    return lambda sums: sums.select(SPAN, *group.keys, count.alias(VALUE))
+
+
+def too_many_values(batch: Batch, found: int, plan: FigurePlan) -> BadArguments:
+    """Return the refusal of windows that read more values than one report reads."""
+    combined = f"members of {batch.group.counted}" if batch.group.counted else "amounts"
+    what = "last known values" if is_last_known(batch) else combined
+    windows = len(distinct_windows(batch.shape, batch.windows))
+    ways = ["choose a shorter range"]
+    if plan.query.time:
+        ways = [f"break down by longer periods than {plan.query.time[-1].dimension.key}, such as months", *ways]
+    ways.append(f"filter {batch.group.counted or 'a dimension'}")
+    return BadArguments(
+        f"The {windows:,} windows of the report would read {found:,} {what}, more than the {most_of(batch):,} that one "
+        f"report reads. To get fewer, {'; or '.join(ways)}.",
+        field="dimensions" if plan.query.time else "period_start",
+        got=[dimension.key for dimension in plan.query.breakdown],
+    )
