@@ -149,7 +149,11 @@ NOTES: dict[str, Wording] = {
     "incomplete_close": Wording(
         Severity.CAUTION, "{where} is blank: there are rows in the range but none at the close of {anchor}."
     ),
-    "no_divisor": Wording(Severity.INFO, "{where} is blank: what it divides by is 0."),
+    "no_divisor": Wording(
+        Severity.INFO,
+        "{where} is blank: what it divides by is 0.",
+        of_operands="{lines} has no mix and price: {operands} of {scenarios} is 0.",
+    ),
     "no_rows": Wording(
         Severity.INFO,
         "Blanks that no other note explains have no rows.",

@@ -6,6 +6,7 @@ price's what its mix and its price bring.
 
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
+from math import gcd
 
 from msgspec import Struct
 
@@ -54,10 +55,19 @@ def exact_sum(numbers: Sequence[Exact]) -> Exact:
     by_denominator: dict[int, int] = {}
     for number in watched(numbers):
         by_denominator[number.denominator] = by_denominator.get(number.denominator, 0) + number.numerator
-    sums = [Exact(numerator, denominator) for denominator, numerator in watched(by_denominator.items())]
+    sums = [reduced(Exact(numerator, denominator)) for denominator, numerator in watched(by_denominator.items())]
     while len(sums) > 1:
-        sums = [one + other for one, other in watched(list(zip_longest(sums[::2], sums[1::2], fillvalue=ZERO)))]
+        pairs = watched(list(zip_longest(sums[::2], sums[1::2], fillvalue=ZERO)))
+        sums = [reduced(one + other) for one, other in pairs]
     return sums[0] if sums else ZERO
+
+
+def reduced(number: Exact) -> Exact:
+    """Return a number in lowest terms, so that what members share does not make its denominator long."""
+    if number.denominator.bit_length() > 2 * LONGEST:
+        return number  # no two short numbers make it up
+    common = gcd(number.numerator, number.denominator)
+    return Exact(number.numerator // common, number.denominator // common)
 
 
 def short(number: Exact) -> Exact:

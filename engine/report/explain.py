@@ -264,7 +264,8 @@ def notes_of(
         if differing:
             yield differing_total([made_list.by], differing)
         if not made_list.rows and made_list.a is not None and made_list.b is not None and figure.volume:
-            yield Note.of("no_divisor", lines=(figure.volume.key,), scenarios=(variance.b.key,))
+            volume = (figure.volume.key,)
+            yield Note.of("no_divisor", lines=(figure.row.key,), scenarios=(variance.b.key,), operands=volume)
 
 
 def blank_totals(figure: ExplainedFigure, figures: Figures) -> Iterator[Note]:

@@ -112,3 +112,17 @@ def test_t73_what_cannot_be_met_is_a_fault(tmp_path: Path, part: str, fault: str
     with pytest.raises(InstanceFaults) as found:
         books_of(tmp_path, f"\n  x: {part}\n")
     assert fault in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "condition", ["!= 0.005", "!= 99999999999999999999", "< 99999999999999999999", "> -99999999999999999999"]
+)
+def test_t73_a_condition_that_holds_for_all_selects_every_amount(tmp_path: Path, condition: str) -> None:
+    metrics = f"""
+  all: {{measure: amount}}
+  kept: {{measure: amount, where: {{amount: "{condition}"}}}}
+  rows: {{over_members: count, where: {{amount: "{condition}"}}}}
+"""
+    found = figures(books_of(tmp_path, metrics).metric("all", "kept", "rows", **ASKED), "metric")
+    assert found["kept"] == found["all"] == Decimal("1320.51")
+    assert found["rows"] == len(AMOUNTS)

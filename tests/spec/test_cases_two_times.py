@@ -302,3 +302,15 @@ def test_t79_names_of_months(retail: Door) -> None:
 def test_t79_numbers_of_periods_are_not_filtered(retail: Door) -> None:
     with pytest.raises(DimensionUnavailable, match="month_of_year can only be broken down by"):
         retail.metric("revenue", scenarios=A, period="2026", filters={"month_of_year": "03"})
+
+
+def test_t78_a_sub_total_of_a_period_that_the_range_cuts_has_the_days_of_its_cells(retail: Door) -> None:
+    found = by(retail, "trading_period", "month", period=("2026-03", "2026-04"), subtotals=True)
+    assert found["TY2026-P03", None] == total("2026-03-29", "2026-04-30") != total("2026-03-29", "2026-05-02")
+    months = by(retail, "month", "trading_period", period="TY2026-P03", subtotals=True)
+    assert months["2026-05", None] == total("2026-05-01", "2026-05-02") != total("2026-05-01", "2026-05-31")
+
+
+def test_t79_the_total_of_a_window_is_that_of_the_last_period_of_a_cut_year(retail: Door) -> None:
+    found = by(retail, "year", "month_of_year", period=("2025-12", "2026-03"), scenarios={"Y": "actual@ytd"})
+    assert found[None] == found["2026", "03"] == total("2026-02-01", "2026-03-31")

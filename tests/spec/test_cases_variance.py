@@ -260,7 +260,7 @@ def test_v09_no_units_at_all_on_side_b(books: Write) -> None:
     whole = explained(books(driven("actual P 10 100\nbudget P 0 80")), "revenue", "entity", drivers=True)
     assert (fraction(whole.a), fraction(whole.b)) == (100, 80)
     assert [known.rows for known in whole.lists] == [()]
-    assert "no_divisor" in notes(whole)
+    assert "'revenue' has no mix and price: 'units' of 'budget' is 0." in [note.message for note in whole.notes]
 
 
 OWNED = """

@@ -162,3 +162,31 @@ def test_a_note_of_operands_has_a_sentence_of_its_own() -> None:
     of_one = whole.with_names(operands=("b",))
     assert of_one.message == "'a' is blank: 'b' is unknown, for budget has no rows of wages in any period."
     assert of_one.as_data()["operands"] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("wages", "expected"),
+    [
+        ("2026-02-05 budget P 1", {"P": 10 - 3 - (4 - 1), "Q": 20 - 5, None: 30 - 8 - (4 - 1)}),
+        ("2026-03-05 budget P 1", {"P": None, "Q": None, None: None}),  # the budget has sales and no wages then
+    ],
+)
+def test_a_missing_side_of_a_formula_counts_as_0_if_it_does_for_every_metric(
+    tmp_path: Path, wages: str, expected: dict[str | None, int | None]
+) -> None:
+    domain = "time: {{column: date}}\ndimensions: {{product: product}}\nmeasures: {{amount: {{places: 2}}}}\nmetrics:\n"
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": "date scenario product amount\n2026-02-05 actual P 10\n2026-02-05 actual Q 20\n2026-02-05 budget P 4",
+            "pay": f"date scenario product amount\n2026-02-05 actual P 3\n2026-02-05 actual Q 5\n{wages}",
+        },
+        domains={
+            "gl": f"{domain.format()}  sales: {{measure: amount}}",
+            "pay": f"{domain.format()}  wages: {{measure: amount}}\n  surplus: {{formula: gl.sales - wages}}",
+        },
+        dimensions="product: {kind: leaf}",
+        scenarios="actual: {alias: A, kind: actual}\nbudget: {alias: B, kind: budget}",
+    )
+    report = books.metric("surplus", scenarios={"V": "var(actual,budget)"}, period="2026-02", dimensions=["product"])
+    assert figures(report, "product") == expected

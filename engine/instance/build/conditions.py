@@ -24,6 +24,8 @@ def parse_condition(texts: Sequence[str], measure: Measure) -> Iterator[AmountRa
         raise ConditionFault("has several values; a condition on amounts is one text")
     for part in texts[0].split(" and "):
         least, most, complement = bounds_of(part.strip(), 10**measure.places)
+        if complement and (least > most or least > MOST_AMOUNT or most < LEAST_AMOUNT):  # all others are all amounts
+            least, most, complement = LEAST_AMOUNT, MOST_AMOUNT, False
         if least > most or least > MOST_AMOUNT or most < LEAST_AMOUNT:
             raise ConditionFault(f"'{part}' holds for no amount of {measure.places} decimal places")
         yield AmountRange(measure.key, max(least, LEAST_AMOUNT), min(most, MOST_AMOUNT), complement, part.strip())

@@ -1,6 +1,7 @@
 """Effects: contributions of random members add up to the variance exactly, and long parts are rounded."""
 
 from fractions import Fraction
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,3 +83,30 @@ def test_the_mix_of_many_members_that_is_nothing_has_no_long_denominator() -> No
     together = effect_of(effects)
     assert together.mix is not None
     assert (together.mix.numerator, together.mix.denominator) == (0, 1)
+
+
+def drawn_members(seed: int) -> list[tuple[int, int, int]]:
+    """Return a side a, a side b and a price of 300 members."""
+    draw = Random(seed)
+    return [(draw.randrange(1, 10**6), draw.randrange(1, 10**6), draw.randrange(1, 10**4)) for _ in range(300)]
+
+
+def test_many_members_whose_prices_are_those_of_before_have_no_price_together() -> None:
+    members = drawn_members(1)
+    volumes = [(Exact(a, 100), Exact(b, 100)) for a, b, _ in members]
+    amounts = [(Exact(a * price, 10**4), Exact(b * price, 10**4)) for a, b, price in members]
+    found = driver_effects(volumes, amounts)
+    assert found is not None
+    together = effect_of(found.members)
+    assert together.rest == Exact(0)
+    assert together.mix == together.contribution
+
+
+def test_many_members_whose_ratios_are_those_of_before_have_no_rate_together() -> None:
+    members = drawn_members(2)
+    under = [(Exact(a), Exact(b)) for a, b, _ in members]
+    over = [(Exact(a * price, 700), Exact(b * price, 700)) for a, b, price in members]
+    n, d = (tuple(exact_sum([pair[side] for pair in known]) for side in (0, 1)) for known in (over, under))
+    together = effect_of(ratio_effects(over, under, (n[0], n[1]), (d[0], d[1])))
+    assert together.rest == Exact(0)
+    assert together.contribution
