@@ -30,7 +30,7 @@ from engine.model.stopping import Stop
 from server.base.interfaces import StoreDown
 from server.base.waits import WAITS
 from server.warehouses.attached import NULL_ID, AttachedRows, AttachedTable, month_of, tokens_in, tokens_text
-from server.warehouses.facts import AnswerPlan, WarehouseFacts
+from server.warehouses.facts import AnswerPlan, WarehouseFacts, refuse_columns
 from server.warehouses.statements import StatementText
 from server.warehouses.tables import PART
 from server.warehouses.warehouse import SqlStatement, VersionGone, Warehouse
@@ -172,7 +172,8 @@ class AttachedFacts(WarehouseFacts):
         return f"{self._load.loaded_at:%Y-%m-%d %H:%M} UTC"
 
     def _coded(self, found: pa.Table, plan: AnswerPlan) -> pa.Table:
-        """Return the rows of a statement with codes in the place of ids."""
+        """Return the rows of a statement with codes in the place of ids. Raises Unavailable if it has other columns."""
+        refuse_columns(found, plan.schema, plan.domain)
         frame = pl.DataFrame(found.rename_columns([str(place) for place in range(found.num_columns)]))
         for place, (name, dtype) in enumerate(plan.schema.items()):
             ids = frame[str(place)]

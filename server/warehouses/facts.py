@@ -51,7 +51,7 @@ from engine.model.stopping import CURRENT, Stop
 from server.base.interfaces import StoreDown
 from server.base.waits import WAITS
 from server.warehouses.statements import PartSpans, StatementText
-from server.warehouses.tables import declared_kinds, warehouse_table
+from server.warehouses.tables import declared_kinds, misplaced, warehouse_table
 from server.warehouses.warehouse import SqlStatement, Warehouse
 
 
@@ -79,16 +79,23 @@ class AnswerPlan(Struct, frozen=True, kw_only=True):
 def typed(found: pa.Table, schema: pl.Schema, domain: str) -> pl.DataFrame:
     """Return the rows of a statement with the names and types of an answer, by position.
 
-    Raises Unavailable if the engine answers with another number of columns, or with values that would change.
+    Raises Unavailable if the engine answers with other columns, or with values that would change.
     """
-    if found.num_columns != len(schema):
-        raise strange(domain, f"{found.num_columns} columns where {len(schema)} were asked for")
+    refuse_columns(found, schema, domain)
     frame = pl.DataFrame(found.rename_columns([str(place) for place in range(len(schema))]))
     frame.columns = list(schema)
     for name, dtype in schema.items():
         if not holds(frame[name], dtype):
             raise strange(domain, f"{name} as {frame.schema[name]} where {dtype} was asked for")
     return frame.cast(schema)
+
+
+def refuse_columns(found: pa.Table, schema: pl.Schema, domain: str) -> None:
+    """Raise Unavailable if an answer has another number of columns than its question, or another order of them."""
+    if found.num_columns != len(schema):
+        raise strange(domain, f"{found.num_columns} columns where {len(schema)} were asked for")
+    if name := misplaced(found.column_names, list(schema)):
+        raise strange(domain, f"its columns in another order: {name} stands in the place of another")
 
 
 def holds(column: pl.Series, dtype: pl.DataType) -> bool:

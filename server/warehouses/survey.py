@@ -31,7 +31,7 @@ from server.warehouses.attached import (
     tokens_text,
 )
 from server.warehouses.dialects import ColumnKind, SqlDialect
-from server.warehouses.tables import PART, plain_name
+from server.warehouses.tables import PART, misplaced, plain_name
 from server.warehouses.warehouse import SqlStatement
 
 SUM = "Σ "
@@ -208,10 +208,15 @@ class FoundIds(Struct, frozen=True, kw_only=True):
             yield id_, rows, int(amount)
 
 
-def named(found: pa.Table, names: Sequence[str]) -> pl.DataFrame:
-    """Return an answer with the names of its question, by position. Raises StoreDown if it has another number."""
+def named(found: pa.Table, names: Sequence[str], keys: Sequence[str] = ()) -> pl.DataFrame:
+    """Return an answer with the names of its question, by position; `keys` are columns, not sums.
+
+    Raises StoreDown if it has another number of columns, or another order.
+    """
     if found.num_columns != len(names):
         raise StoreDown(f"the engine answers with {found.num_columns} columns where {len(names)} were asked for")
+    if name := misplaced(found.column_names, keys):
+        raise StoreDown(f"the engine answers with columns in another order: {name} stands in the place of another")
     return pl.DataFrame(found.rename_columns(list(names)))
 
 
@@ -270,7 +275,7 @@ def monthly(found: pa.Table, measures: Sequence[str], dimensions: Sequence[str])
     sizes, numbers = [f"size of {key}" for key in measures], [f"number of {key}" for key in measures]
     of_measures = [name for pair in zip(sizes, numbers, strict=True) for name in pair]
     without = [f"without {key}" for key in dimensions]
-    frame = named(found, [SCENARIO, PART, DATE, ROWS, *of_measures, *without])
+    frame = named(found, [SCENARIO, PART, DATE, ROWS, *of_measures, *without], [SCENARIO, PART, DATE])
     frame = wholes(frame, [ROWS, *of_measures, *without])
     days = pl.col(DATE).dt.day().drop_nulls().sort().alias("days")
     summed = frame.group_by(SCENARIO, PART).agg(days, pl.col(ROWS, *of_measures, *without).sum())
@@ -281,7 +286,7 @@ def rolled_up(
     found: pa.Table, dimensions: Sequence[str], measures: Sequence[str]
 ) -> Mapping[tuple[str, int], pl.DataFrame]:
     """Return the sums of each scenario and month by the ids of some dimensions."""
-    frame = named(found, [SCENARIO, PART, *dimensions, *measures, ROWS])
+    frame = named(found, [SCENARIO, PART, *dimensions, *measures, ROWS], [SCENARIO, PART, *dimensions])
     refuse_parts(frame, [*measures, ROWS])
     parts = frame.partition_by(SCENARIO, PART, as_dict=True, include_key=False)
     return {(str(scenario), int(month)): part for (scenario, month), part in parts.items()}

@@ -18,6 +18,10 @@ from engine.model.fact_store import DATE
 from engine.model.members.member_sets import NULL_CODE
 from server.warehouses.dialects import ColumnKind, SqlDialect
 
+ORDER: Final = (  # of the names that statements give, as they stand in answers
+    "span", "window", "period", "group", "least", "j", "d", "r", "total", "count", "amount", "rows", "value"
+)  # fmt: skip
+GIVEN: Final = re.compile(rf"tieout_({'|'.join(ORDER)})(\d*)")
 PART: Final = "tieout_part"  # column of every table: the number of the partition of a row
 PREFIX: Final = "tieout_"
 PLAIN = re.compile(r"(?!tieout_)[a-z][a-z0-9_]{0,47}")
@@ -105,6 +109,21 @@ def stored_kinds(rows: pl.DataFrame) -> Mapping[str, ColumnKind]:
     """Return the columns of the rows of a partition."""
     known = {pl.Date: ColumnKind.DAY, pl.Int64: ColumnKind.AMOUNT, pl.String: ColumnKind.TEXT}
     return {key: known.get(dtype.base_type(), ColumnKind.CODE) for key, dtype in rows.schema.items()}
+
+
+def misplaced(found: Sequence[str], asked: Sequence[str]) -> str | None:
+    """Return the name of a column of an answer that stands elsewhere than it was asked for; None if none does.
+
+    Engines fold cases, put tables in front, and name what has no alias as they like: only a name that was asked for at
+    another place, and names that statements give in another order, are misplaced.
+    """
+    names = [name.rpartition(".")[2].strip('"`').casefold() for name in found]
+    keys = [plain_name(key) for key in asked]
+    for at, name in enumerate(names):
+        if name in keys and keys[at : at + 1] != [name]:
+            return name
+    given = [(ORDER.index(one[1]), int(one[2] or 0), name) for name in names if (one := GIVEN.fullmatch(name))]
+    return next((name for (*_, name), (*_, other) in zip(given, sorted(given), strict=True) if name != other), None)
 
 
 def plain_name(key: str) -> str:

@@ -1,5 +1,6 @@
 """Answers of engines: read where they hold what was asked for, else unavailable by name, never rounded."""
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from engine.model.errors import Unavailable
 from server.warehouses.facts import typed
+from server.warehouses.tables import plain_name
 
 LARGE = 2**70
 ASKED = pl.Schema({"code": pl.UInt32, "amount": pl.Int64, "day": pl.Date, "wide": pl.Int128, "text": pl.String})
@@ -68,3 +70,42 @@ def test_an_answer_that_would_change_is_unavailable_by_name(
 
 def test_a_column_of_nulls_has_any_type() -> None:
     assert typed(answer(amount=(None, pa.float64())), ASKED, "gl")["amount"].to_list() == [None, None]
+
+
+SUMS = pl.Schema(
+    {"span": pl.Int64, "account": pl.UInt32, "cost centre": pl.UInt32, "s0": pl.Int64, "s1": pl.Int64, "rows": pl.Int64}
+)
+NAMES = ["tieout_span", "account", plain_name("cost centre"), "tieout_total0", "tieout_total1", "tieout_count"]
+
+
+def sums(order: Sequence[int], names: Sequence[str] = NAMES) -> pa.Table:
+    """Return one row of sums whose columns stand in some order."""
+    return pa.Table.from_arrays([pa.array([place]) for place in order], names=[names[place] for place in order])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        NAMES,
+        [name.upper() for name in NAMES],
+        [f'tieout_found."{name}"' for name in NAMES],
+        ["tieout_span", "tieout_group0", "_col2", "tieout_total0", "tieout_total1", "tieout_count"],
+    ],
+)
+def test_names_as_engines_write_them_are_those_of_the_question(names: Sequence[str]) -> None:
+    assert typed(sums(range(6), names), SUMS, "gl").row(0) == (0, 1, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("order", "name"),
+    [
+        ((0, 2, 1, 3, 4, 5), plain_name("cost centre")),
+        ((0, 1, 2, 4, 3, 5), "tieout_total1"),
+        ((0, 1, 2, 3, 5, 4), "tieout_count"),
+        ((1, 0, 2, 3, 4, 5), "account"),
+        ((5, 4, 3, 2, 1, 0), plain_name("cost centre")),
+    ],
+)
+def test_an_answer_in_another_order_is_unavailable_by_name(order: Sequence[int], name: str) -> None:
+    with pytest.raises(Unavailable, match=f"its columns in another order: {name} stands in the place of another"):
+        typed(sums(order), SUMS, "gl")

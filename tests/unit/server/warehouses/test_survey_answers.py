@@ -42,3 +42,14 @@ def test_sums_of_a_rollup_that_are_no_whole_numbers_are_refused() -> None:
     found = pa.table({"s": ["actual"], "m": [1], "k": ["x"], "amount": [2.7], "n": [1]})
     with pytest.raises(StoreDown, match="the engine answers with amount as Float64 where whole numbers were asked for"):
         rolled_up(found, ["account"], ["amount"])
+
+
+def test_another_order_of_columns_is_refused() -> None:
+    ids = {"rows": ["x"], "tieout_count": [1], "tieout_amount": ["270"]}  # a dimension may be called so
+    assert FoundIds.of(pa.table(ids)).amounts.to_list() == [270]
+    other = {name: ids[name] for name in ("rows", "tieout_amount", "tieout_count")}
+    with pytest.raises(StoreDown, match="in another order: tieout_amount stands in the place of another"):
+        FoundIds.of(pa.table(other))
+    rollup = {"s": ["actual"], "m": [1], "entity": [7], "account": [8], "tieout_r0": [270], "tieout_r1": [1]}
+    with pytest.raises(StoreDown, match="in another order: entity stands in the place of another"):
+        rolled_up(pa.table(rollup), ["account", "entity"], ["amount"])
