@@ -21,6 +21,7 @@ from engine.model.feeds import PERIOD, Binding, LoadStatus, SourceKind, number_p
 from server.base.credentials import passwords, redact
 from server.base.drivers import install_command, packages_of
 from server.ingest.columns import CONNECT, EXTRACT, ExtractRequest, RowSource, with_location
+from server.ingest.fault_words import REACHING, REFUSALS, UNREACHED, UNREFUSED, in_words
 from server.ingest.rejects import LoadFailed
 from server.ingest.sqlite import sqlite_rows
 
@@ -232,7 +233,7 @@ def tried(cancel: Callable[[], None]) -> Callable[[], None]:
 
 @contextmanager
 def driver_errors(status: LoadStatus, what: str, secrets: Sequence[str]) -> Iterator[None]:
-    """Turn what a driver says into a failed load."""
+    """Turn what a driver says into a failed load, in words of our own."""
     from adbc_driver_manager import Error as DatabaseError  # noqa: PLC0415 - as above
 
     try:
@@ -240,7 +241,9 @@ def driver_errors(status: LoadStatus, what: str, secrets: Sequence[str]) -> Iter
     except (DatabaseError, pa.ArrowException, OSError) as fault:
         if CANCELLED in str(fault):
             raise KeyboardInterrupt from None  # the driver takes an interrupt for itself, and ends its query
-        raise LoadFailed(status, f"{what}: {redact(first_line(fault), secrets)}") from None  # it may hold the URI
+        known, otherwise = (REACHING, UNREACHED) if status is CONNECT else (REFUSALS, UNREFUSED)
+        says = redact(in_words(fault, known, otherwise), secrets)  # a name in it may be one
+        raise LoadFailed(status, f"{what}: {says}") from None
 
 
 def read_batches(read: Callable[[], pa.RecordBatch | None], reader: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
@@ -270,11 +273,6 @@ def with_timeout(uri: str) -> str:
         return uri
     joint = " " if "://" not in uri else "&" if "?" in uri else "?"
     return f"{uri}{joint}connect_timeout={CONNECT_SECONDS}"
-
-
-def first_line(fault: Exception) -> str:
-    """Return the first line of what a driver says."""
-    return str(fault).strip().split("\n", 1)[0]
 
 
 # The periods of a query.

@@ -85,9 +85,7 @@ def unchanged(path: Path) -> Iterator[None]:
         yield
         after = path.stat()
     except UnicodeError as fault:
-        raise LoadFailed(
-            EXTRACT, f"{path.name} is written in another encoding ({fault}); set csv: {{encoding: …}}"
-        ) from fault
+        raise LoadFailed(EXTRACT, f"{path.name} is written in another encoding; set csv: {{encoding: …}}") from fault
     except FileTooLarge as fault:
         raise LoadFailed(EXTRACT, str(fault)) from fault
     except (pl.exceptions.PolarsError, OSError) as fault:

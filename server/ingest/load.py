@@ -337,5 +337,5 @@ def describe_disk_fault(fault: Exception) -> str:
     """Return a disk fault in words."""
     if isinstance(fault, OSError) and fault.errno == ENOSPC:
         return "the disk that holds the books is full; nothing changed: free some space and load again"
-    cause = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault).split("\n", 1)[0]
+    cause = fault.strerror if isinstance(fault, OSError) and fault.strerror else "see that its files are whole"
     return f"the books cannot be written ({cause}); nothing changed"

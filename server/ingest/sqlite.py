@@ -11,6 +11,7 @@ import polars as pl
 
 from engine.model.feeds import LoadStatus, number_parameters
 from server.ingest.columns import CONNECT, EXTRACT, ExtractRequest, with_location
+from server.ingest.fault_words import REACHING, REFUSALS, UNREACHED, UNREFUSED, in_words
 from server.ingest.rejects import LoadFailed
 
 ROWS: Final = 100_000  # in memory at once, as objects
@@ -21,7 +22,6 @@ READING: Final = frozenset(
     [sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE]
 )
 INTERRUPTED: Final = "interrupted"
-DENIED: Final = ("not authorized", "authorization denied")
 
 
 def sqlite_rows(asked: ExtractRequest, file: Path, parameters: Mapping[str, object]) -> Generator[pl.DataFrame]:
@@ -96,16 +96,11 @@ def text_of(value: str | float) -> str:
 
 @contextmanager
 def faults(status: LoadStatus, what: str) -> Iterator[None]:
-    """Turn what SQLite says into a failed load, without the path of the file."""
+    """Turn what SQLite says into a failed load, in words of our own."""
     try:
         yield
     except (sqlite3.Error, OverflowError, UnicodeError) as fault:
         if str(fault) == INTERRUPTED:
             raise KeyboardInterrupt from None
-        raise LoadFailed(status, f"{what}: {in_words(fault)}") from None
-
-
-def in_words(fault: Exception) -> str:
-    """Return what SQLite says of a query, and what a query may not do."""
-    says = str(fault).strip().split("\n", 1)[0]
-    return f"{says}; this source is read-only, and its queries reach no other file" if says in DENIED else says
+        known, otherwise = (REACHING, UNREACHED) if status is CONNECT else (REFUSALS, UNREFUSED)
+        raise LoadFailed(status, f"{what}: {in_words(fault, known, otherwise)}") from None

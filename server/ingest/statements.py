@@ -10,6 +10,7 @@ import polars as pl
 
 from engine.model.extract_formats import SqlQuery
 from server.ingest.columns import EXTRACT, FormatDetector, to_text, with_location
+from server.ingest.fault_words import REFUSALS, in_words
 from server.ingest.files import TYPED, scan_batches, scan_file, unchanged
 from server.ingest.rejects import LoadFailed
 
@@ -37,6 +38,9 @@ INEXACT: Final = re.compile(
     r"|\.(?:mean|median|quantile|std|var|sqrt|cbrt|exp|log\w*|pow|round|sin|cos|tan)\(| / "
 )
 QUOTED = re.compile(r'"[^"]*"')  # columns and texts in a plan
+UNREAD = (
+    "it is no statement that is read here; write it with select, where, group by, union all and joins by on or using"
+)
 WAYS = "amounts pass through as text or integers; numbers: {factor: …} and map: {…: {product: […]}} calculate exactly"
 
 
@@ -63,7 +67,7 @@ def query_files(
                 yield with_location(piece, name, first)
                 first += piece.height
         except pl.exceptions.PolarsError as fault:
-            raise LoadFailed(EXTRACT, statement_fault(query.text, str(fault))) from fault
+            raise LoadFailed(EXTRACT, statement_fault(query.text, fault)) from fault
 
 
 def scan_table(path: Path, formats: FormatDetector, sheet: str | None, opened: ExitStack) -> pl.LazyFrame:
@@ -119,14 +123,12 @@ def refuse_inexact(result: pl.LazyFrame) -> None:
         raise LoadFailed(EXTRACT, f"sql calculates with {found[0].strip('.( ')}, which is not exact; {WAYS}")
 
 
-def statement_fault(text: str, fault: str) -> str:
+def statement_fault(text: str, fault: Exception) -> str:
     """Return what is wrong with a statement, with its line."""
-    said = fault.strip().splitlines()[0]
-    place = PLACE.search(said)
-    if place:
-        return f"sql line {place[1]}: {said[: place.start()].removeprefix('sql parser error: ')}"
-    if "EOF" in said:
-        return f"sql line {len(text.strip().splitlines())}: {said.removeprefix('sql parser error: ')}"
-    named = NAMED.search(said)
+    said = str(fault).strip().splitlines()[0]
+    named, place = NAMED.search(said), PLACE.search(said)
     at = text.find(named[1]) if named else -1
-    return f"sql line {text.count(chr(10), 0, at) + 1}: {said}" if at >= 0 else f"sql: {said}"
+    line = place[1] if place else text.strip().count("\n") + 1 if "EOF" in said else None
+    if line is None and at >= 0:
+        line = str(text.count("\n", 0, at) + 1)
+    return f"sql{f' line {line}' if line else ''}: {in_words(fault, REFUSALS, UNREAD)}"

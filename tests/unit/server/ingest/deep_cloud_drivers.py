@@ -41,7 +41,9 @@ def test_a_login_that_snowflake_refuses_is_told_without_it(tmp_path: Path, monke
     instance = ledger(tmp_path, {"kind": "snowflake", "uri_env": "ERP_URI"})
     with snowflake(FOUND, "another") as server:
         monkeypatch.setenv("ERP_URI", f"reader:hunter4@127.0.0.1:{server.server_port}/ERP?account=a&protocol=http")
-        with pytest.raises(BindingFailed, match=r"source erp cannot be reached: .*Incorrect username") as failed:
+        with pytest.raises(
+            BindingFailed, match="source erp cannot be reached: it refuses the user or the password"
+        ) as failed:
             load_feeds(instance, tmp_path / "state", periods="2021-02")
         assert not server.statements
     assert "hunter4" not in str(failed.value)
@@ -68,7 +70,7 @@ def test_a_login_that_google_refuses_is_told_without_its_key(tmp_path: Path, mon
             "adbc.bigquery.sql.dataset_id": "books",
         }
         monkeypatch.setenv("ERP_OPTIONS", json.dumps(options))
-        with pytest.raises(BindingFailed, match=r"the query failed: .*cannot fetch token") as failed:
+        with pytest.raises(BindingFailed, match="the query failed: it refuses the credentials") as failed:
             load_feeds(instance, tmp_path / "state", periods="2021-02")
         assert server.asked
     said = str(failed.value)

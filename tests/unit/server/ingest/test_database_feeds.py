@@ -100,13 +100,13 @@ def test_a_parameter_is_a_value_and_never_a_part_of_the_query(erp: str, tmp_path
 @pytest.mark.parametrize(
     ("query", "status", "says"),
     [
-        ("select nothing from nowhere where :period_start < now()", "extract", 'relation "nowhere" does not exist'),
+        ("select nothing from nowhere where :period_start < now()", "extract", "there is no table 'nowhere'"),
         (
             "select 1 / (amount - amount) as amount from ledger where posted >= :period_start",
             "extract",
-            "division by zero",
+            "it divides by zero",
         ),
-        ("delete from ledger where posted >= :period_start returning *", "extract", "read-only transaction"),
+        ("delete from ledger where posted >= :period_start returning *", "extract", "this source is read-only"),
         (
             "select posted as day, amount from ledger where posted >= :period_start",
             "validate",
@@ -159,7 +159,7 @@ def test_a_source_that_is_down_and_one_that_does_not_take_the_password(
         with_password = uri.replace("@", ":wrong%2Fsecret@", 1)
         monkeypatch.setenv("ERP_DATABASE_URI", with_password)
         with pytest.raises(
-            BindingFailed, match=r"source erp cannot be reached: .*password authentication failed"
+            BindingFailed, match="source erp cannot be reached: it refuses the user or the password"
         ) as failed:
             load_feeds(instance, tmp_path / "state", periods="2021-02")
         assert failed.value.status is LoadStatus.FAILED_CONNECT

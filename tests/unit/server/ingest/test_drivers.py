@@ -102,7 +102,7 @@ def test_a_session_only_reads(tmp_path: Path, source: dict[str, Any], statement:
 def test_a_query_of_duckdb_reaches_no_other_file(tmp_path: Path, source: dict[str, Any]) -> None:
     (tmp_path / "secret.csv").write_text("a\n1\n")
     query = f"select * from read_csv('{tmp_path / 'secret.csv'}')"  # noqa: S608 - it is refused
-    with pytest.raises(BindingFailed, match=r"the query failed: .*disabled"):
+    with pytest.raises(BindingFailed, match=r"the query failed: .*its queries reach no other file"):
         load_feeds(ledger(tmp_path, source, extract=query, load="full", parameters={}), tmp_path / "state")
 
 
@@ -123,7 +123,7 @@ def test_a_server_that_refuses_the_token_or_is_not_there_is_told_without_it(
     with flight_sql(str(tmp_path / "ledger.db")) as server:
         options = {"uri": f"grpc://127.0.0.1:{server.port}", "adbc.flight.sql.authorization_header": "Bearer hunter3"}
         monkeypatch.setenv("ERP_OPTIONS", json.dumps(options))
-        with pytest.raises(BindingFailed, match="no such token") as refused:
+        with pytest.raises(BindingFailed, match="it refuses the credentials") as refused:
             load_feeds(instance, tmp_path / "state", periods="2021-02")
     with pytest.raises(BindingFailed, match="gl: ") as gone:
         load_feeds(instance, tmp_path / "state", periods="2021-02")

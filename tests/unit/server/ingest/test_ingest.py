@@ -126,7 +126,7 @@ def test_a_database_brings_the_same_figures(tmp_path: Path, monkeypatch: pytest.
         run(instance, tmp_path / "state")
         assert by_account(instance, tmp_path / "state") == LOADED
         rewrite(instance, sources=sources, gl={**feed, "extract": "select nothing from nowhere"})
-        with pytest.raises(BindingFailed, match=r'the query failed: .*relation "nowhere" does not exist'):
+        with pytest.raises(BindingFailed, match="the query failed: there is no table 'nowhere'"):
             run(instance, tmp_path / "state", "gl")
     with pytest.raises(BindingFailed, match="source erp cannot be reached") as failed:
         run(instance, tmp_path / "state", "gl")
