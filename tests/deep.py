@@ -87,6 +87,7 @@ ASKED = {  # environment of a part
     WAREHOUSES: {"WAREHOUSES": "clickhouse flightsql"},
     SPARK: {"WAREHOUSES": "spark"},
     MEMOS: {"CHECK_MEMOS": "1"},
+    "order": {"CHECK_MEMOS": "7"},  # each seventh read
 }
 PROFILES = {  # of Hypothesis, in tests/conftest.py; else `deep`
     "fuzz": "fuzz",

@@ -23,8 +23,8 @@ Call = tuple[str, Json]
 ENTITIES, PRODUCTS = ("DE", "FR", "US", "CA"), ("P0", "P1", "P2")
 GL = """
 time: {column: date, missing: keep}
-dimensions: {entity: entity, product: product}
-measures: {amount: {places: 2}, stock: {type: number, places: 0}}
+dimensions: {entity: entity, product: product, ccy: ccy}
+measures: {amount: {places: 2}, stock: {type: number, places: 0}, pounds: {places: 2, currency: ccy}}
 balances:
   first: {where: {product: [P0]}, grain: month}
   other: {where: {product: [P1, P2]}, grain: day}
@@ -42,20 +42,28 @@ metrics:
   mean: {measure: amount, over_members: average}
   most: {measure: amount, over_members: max}
   share: {formula: costs / revenue}
+  pounds: {measure: pounds}
+  both: {measure: amount, where: {product: [P0, P1], tree: [EU]}}
+  gone: {measure: amount, where: {product: [P9]}}
+  added: {measure: stock}
 """
 PEOPLE = """
-time: {column: date, grain: month}
+time: {column: date, grain: month, missing: keep}
 dimensions: {entity: entity}
-measures: {heads: {type: number, places: 0}}
+measures: {heads: {type: number, places: 0}, hours: {type: number, places: 0}}
 inspect_enabled: true
 metrics:
   heads: {measure: heads}
+  known: {measure: hours}
+  per_hour: {formula: heads / known}
 """
 DIMENSIONS = """
 entity: {kind: leaf, members: live.entity}
 band: {kind: derived, from: entity, attribute: band}
 tree: {kind: ragged, leaf_dimension: entity, nodes: live.tree}
+parts: {kind: ragged, leaf_dimension: entity, nodes: live.parts}
 product: {kind: leaf}
+ccy: {kind: leaf}
 period: {kind: leaf, grain: month}
 quarter: {kind: leaf, grain: quarter}
 """
@@ -63,11 +71,18 @@ TABLES = {
     "entity": "id name band\nDE Germany core\nFR France core\nUS States new\nCA Canada new",
     "tree": "node parent weight name\nWORLD - 1 World\nEU WORLD 1 Europe\nNA WORLD 0.5 America\n"
     "DE EU 1 -\nFR EU -1 -\nUS NA 1 -\nCA NA 1 -",
+    "parts": "node parent weight name\nONE - 1 One\nTWO - 1 Two\nDE ONE 0.5 -\nDE TWO 0.5 -\nFR ONE 1 -",
 }
 STATEMENTS = {
     "pnl": "- {header: Head}\n- {metric: gl.revenue}\n- {metric: gl.costs}\n- {metric: people.heads}\n"
     "- {formula: {key: net, label: Net, is: gl.revenue - gl.costs}}\n",
     "nodes": "- {rollup: {metric: gl.revenue, dimension: tree, node: WORLD}, key: nodes}\ncovers: {tree: EU}\n",
+    "named": "- {metric: gl.revenue, label: L}\n- {metric: gl.costs, label: L}\n",
+    "renamed": "- {metric: gl.revenue, label: M}\n- {metric: gl.costs, label: L, style: total}\n",
+    "americas": "- {rollup: {metric: gl.revenue, dimension: tree, node: WORLD}, key: nodes}\ncovers: {tree: NA}\n",
+    "of_some": "- {rollup: {metric: gl.both, dimension: tree, node: WORLD}, key: nodes}\ncovers: {tree: WORLD}\n",
+    "of_all": "- {rollup: {metric: gl.revenue, dimension: tree, node: WORLD}, key: nodes}\ncovers: {tree: WORLD}\n",
+    "of_costs": "- {rollup: {metric: gl.costs, dimension: tree, node: WORLD}, key: nodes}\ncovers: {tree: EU}\n",
     "stocks": "- {metric: gl.closing}\n- {metric: gl.opening}\n- {metric: gl.late}\n- {metric: gl.known}\n",
 }
 SCENARIOS = """
@@ -84,9 +99,19 @@ PROFILES = """
 everyone: {operations: true, scenarios: {'*': {}}}
 some: {scenarios: {'*': {dimensions: {entity: {allow: [DE, FR]}}}}}
 other: {scenarios: {actual: {dimensions: {entity: {allow: [FR, US]}}}, budget: {}}}
-assign: [{subject: all, profile: everyone}, {subject: some, profile: some}, {subject: other, profile: other}]
+counters: {scenarios: {'*': {domains: {allow: [people]}}}}
+sellers:
+  members: all
+  scenarios: {'*': {domains: {allow: [gl]}, dimensions: {product: {allow: [P0, P1]}, tree: {allow: [EU]}}}}
+assign:
+  - {subject: few, profile: counters}
+  - {subject: sold, profile: sellers}
+  - {subject: all, profile: everyone}
+  - {subject: some, profile: some}
+  - {subject: other, profile: other}
 """
 WHO = tuple(map(Principal, ("all", "some", "other")))
+MORE = tuple(map(Principal, ("few", "sold")))  # a caller of one domain, and one of some products
 BASE: Json = {
     "metrics": ["gl.revenue"],
     "scenarios": [{"scenario": "actual"}],
@@ -127,22 +152,29 @@ PERIODS = (
 
 def facts() -> Iterator[str]:
     """Yield rows of the ledger: not every member in every month, and some without a date."""
-    yield "date scenario entity product amount stock"
+    yield "date scenario entity product ccy amount stock pounds"
     cells = product(("actual", "budget", "forecast"), ("2025-01", "2025-12", "2026-01", "2026-02", "2026-03"), ENTITIES)
     for at, (scenario, month, entity) in enumerate(cells):
+        if (scenario, month) == ("budget", "2026-03"):
+            continue
         for number, item in enumerate(PRODUCTS):
             if (at + number) % 4:
                 day, amount = 5 + (at + number) % 20, at * 7 + number
-                yield f"{month}-{day:02} {scenario} {entity} {item} {amount}.25 {at + number}"
-    yield "- actual DE P0 5.00 1"
-    yield "- budget US P1 6.00 2"
+                members = f"{entity} {item} {('EUR', 'GBP')[at % 2]}"
+                yield f"{month}-{day:02} {scenario} {members} {amount}.25 {at + number} {at}.00"
+    yield "- actual DE P0 EUR 5.00 1 1.00"
+    yield "- actual FR P0 EUR 7.00 1 1.00"
+    yield "- budget US P1 EUR 6.00 2 1.00"
+    yield "2026-01-07 actual - P0 EUR 3.00 1 1.00"
+    yield "2026-01-07 actual DE P3 EUR 4.00 1 1.00"
 
 
 def people() -> Iterator[str]:
     """Yield the people of each entity."""
-    yield "date scenario entity heads"
-    for at, (scenario, month, entity) in enumerate(product(("actual", "budget"), ("2026-01", "2026-02"), ENTITIES)):
-        yield f"{month} {scenario} {entity} {at + 1}"
+    yield "date scenario entity heads hours"
+    for at, (scenario, month, entity) in enumerate(product(("actual", "budget"), ("2026-01", "2026-02"), ENTITIES[:3])):
+        yield f"{month} {scenario} {entity} {at + 1} {at * 2 + 1}"
+    yield "- actual DE 3 4"
 
 
 def varied_books(folder: Path) -> Path:
@@ -165,15 +197,24 @@ class VariedBooks:
     """The books, opened, and what callers are answered from them."""
 
     def __init__(self, folder: Path, instance: Path | None = None) -> None:
-        self.instance = read_instance(instance or varied_books(folder))
-        self._store, self._files = folder / "state" / "store", folder / "files"
+        self.folder = instance or varied_books(folder)
+        self.instance = read_instance(self.folder)
+        self._state, self._files = folder / "state", folder / "files"
         self.open()
 
     def open(self) -> None:
         """Open them anew, with nothing worked out before."""
-        self.shelf = Shelf(self.instance.catalogue, self._store)
+        self.shelf = Shelf(self.instance.catalogue, self._state / "store")
         keeping = keeping_in(self._files)
         self._callers = Callers(self.instance, self.shelf, Feeds.of({}, MemoryLoads(), {}), keeping, 100_000, 1_000)
+
+    def load_other_members(self) -> None:
+        """Load another name of an entity, and one more entity, which comes first by its id."""
+        names = "id,name,band\nAT,Austria,new\nDE,Deutschland,core\nFR,France,core\nUS,States,new\nCA,Canada,new\n"
+        (self.folder / "data" / "entity.csv").write_text(names)
+        tree = (self.folder / "data" / "tree.csv").read_text()
+        (self.folder / "data" / "tree.csv").write_text(tree.replace("FR,EU,-1", "FR,NA,-1"))
+        load_instance(self.folder, self._state)
 
     def ask(self, call: Call, who: Principal) -> Mapping[str, Any]:
         """Return what a caller is answered; raises a refusal."""
@@ -227,9 +268,33 @@ def calls() -> Iterator[Call]:
     )
     rows = {"source_key": "gl", "scenario_id": "actual", "period_start": "2026-01", "period_end": "2026-03"}
     yield from (("inspect_rows", {**rows, "filters": chosen}) for chosen in ({}, *FILTERS[:4], {"metric": "costs"}))
-    yield from (("inspect_rows", {**rows, "filters": {"metric": name}}) for name in ("closing", "known", "mean"))
+    yield from (("inspect_rows", {**rows, "filters": {"metric": name}}) for name in ("closing", "gl.known", "mean"))
     for _ in range(2):
         yield from LISTS.values()
         yield from (("search_hierarchy", {"query": text}) for text in ("DE", "Frnace"))
         yield from (("search_hierarchy", {"dimension": key}) for key in ("entity", "tree", "band"))
         yield metric(metrics=["gl.reveneu"])
+
+
+def more_calls() -> Iterator[Call]:
+    """Yield calls that vary what the others leave as it is."""
+    yield from (
+        statement(statement=key) for key in ("named", "renamed", "americas", "of_costs", "of_some", "of_all", "pnl")
+    )
+    for names in (["gl.closing"], ["gl.revenue"], ["people.heads"], ["people.per_hour"], ["gl.pounds"], ["gl.both"]):
+        for reference in ("actual", "budget", "budget/low", "actual+budget"):
+            yield metric(metrics=names, scenarios=[{"scenario": reference}], dimensions=[])
+    for chosen in FILTERS:
+        yield metric(filters=chosen, dimensions=["period"])
+        yield metric(metrics=["gl.costs", "gl.weighed"], filters=chosen)
+        yield metric(metrics=["gl.added"], filters=chosen)
+    yield from (metric(metrics=[f"gl.{name}"]) for name in ("gone", "added", "both"))
+    yield from (metric(filters={"tree": members}, dimensions=[]) for members in (["DE"], ["DE", "FR"]))
+    yield metric(dimensions=["parts"])
+    yield metric(metrics=["known"], formulas={"twice": "2 * known"})
+    for name in ("gl.revenue", "people.heads"):
+        yield metric(metrics=[name], period_start="undated", period_end="undated", dimensions=[])
+    blend = {"scenarios": [{"scenario": "actual+budget"}]}
+    yield from (metric(**blend, period_start=period, period_end=period) for period in ("undated", "2026-01"))
+    yield from LISTS.values()
+    yield from (("list_kpis", {"domain": domain}) for domain in ("gl", "people"))

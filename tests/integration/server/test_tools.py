@@ -37,7 +37,6 @@ NAMES = [
     "get_file_download",
 ]
 OF_ANOTHER_CALL = ("eval_chart_transform",)  # whose example draws a result of run_metric
-REVENUE = ("revenue", "Actuals")
 REPORT_KEYS = {
     "statement",
     "label",
@@ -86,9 +85,10 @@ def test_the_example_of_a_chart_draws_the_example_of_metrics(demo: McpBooks) -> 
     metrics, example = examples["run_metric"], examples["eval_chart_transform"]
     report = demo.ask("run_metric", **metrics)
     chart = demo.ask("eval_chart_transform", **example | {"data_refs": [report["data_ref"]]})
-    at = next(at for at, column in enumerate(report["columns"]) if (column["metric"], column["alias"]) == REVENUE)
+    alias = metrics["scenarios"][0]["scenario"]
+    at = next(at for at, column in enumerate(report["columns"]) if column["alias"] == alias)
     shown = {row["label"]: row["values"][at] for row in report["rows"] if row["kind"] != "total"}
-    assert {region: value for region, alias, value in chart["rows"] if alias == "Actuals"} == shown
+    assert {region: value for region, name, value in chart["rows"] if name == alias} == shown
     assert chart["unit"] == report["columns"][at]["unit"]
 
 
