@@ -17,7 +17,7 @@ from engine.model.extract_formats import CsvFormat, ExtractFormat
 from server.ingest.columns import EXTRACT, FormatDetector
 from server.ingest.limits import FileTooLarge, bounded_records, refuse_long_fields, refuse_long_lines, refuse_wide
 from server.ingest.quotes import LoosePair, loose_pair
-from server.ingest.rejects import FILE, ROW, LoadFailed
+from server.ingest.rejects import FILE, ROW, LoadFailed, from_cells
 from server.ingest.workbook_reader import READER
 from server.ingest.workbooks import formulas_of, refuse_large_parts, unvalued_fault
 
@@ -72,7 +72,7 @@ def file_rows(path: Path, formats: FormatDetector, sheet: str | None) -> Generat
         for rows in scan_batches(scanned.rows):
             if path.suffix.lower() == ".csv":
                 refuse_long_fields(rows, path.name)
-            yield drop_empty_rows(located(rows, path.name, first), path)
+            yield drop_empty_rows(located(from_cells(rows), path.name, first), path)
             first += rows.height
 
 

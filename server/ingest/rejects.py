@@ -274,11 +274,26 @@ def write_report(rejects: Rejects, folder: Path, load_id: str) -> Path | None:
     return path
 
 
+FORMULA: Final = r"[=+\-@\t\r]"  # what a cell begins with that a spreadsheet calculates
+NUMBER: Final = r"^[+-]?[\d.,' ]*\d[\d.,' ]*[-%]?$"
+
+
 def as_cells() -> pl.Expr:
-    """Return texts with an apostrophe before those that a spreadsheet would take for a formula; numbers are none."""
+    """Return texts with an apostrophe before those that a spreadsheet would take for a formula; numbers are none.
+
+    Texts that look so already get one more, so that a reload gives every text back.
+    """
     text = pl.col(pl.String)
-    is_formula = text.str.contains(r"^[=+\-@\t\r]") & ~text.str.contains(r"^[+-]?[\d.,' ]*\d[\d.,' ]*[-%]?$")
-    return pl.when(is_formula).then(text.str.replace("^", "'")).otherwise(text)
+    is_formula = text.str.contains(f"^{FORMULA}") & ~text.str.contains(NUMBER)
+    return pl.when(is_formula | text.str.contains(f"^'+{FORMULA}")).then(text.str.replace("^", "'")).otherwise(text)
+
+
+def from_cells(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of a file; those of a report of rejects without the apostrophes that `as_cells` put there."""
+    if not SCHEMA.keys() <= set(rows.columns):
+        return rows
+    text = pl.col(pl.String)
+    return rows.with_columns(pl.when(text.str.contains(f"^'+{FORMULA}")).then(text.str.slice(1)).otherwise(text))
 
 
 def report_file(folder: Path, load_id: str) -> Path:

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 
+from engine.door import open_books
 from server.ingest.load import BindingFailed
-from server.ingest.rejects import FILE, ROW, Rejects, write_report
+from server.ingest.rejects import FILE, ROW, Rejects, report_file, write_report
 from tests.support.books import load_feeds
+from tests.support.small import figures, write_instance
 from tests.unit.server.ingest.test_formats import instance_of, loaded
 
 ACROSS = {"unpivot": {"columns": "Jan..Mar", "into": "date", "value": "amount", "year": "2025"}}
@@ -53,3 +56,43 @@ def test_a_cell_of_the_report_that_a_spreadsheet_would_calculate_has_an_apostrop
     quoted = {"=1+1", "+A1", "-A1", "@x", "\tx", "\rx", "-1+1"}
     assert [row["found"] for row in rows] == [f"'{text}" if text in quoted else text for text in texts]
     assert {row["file"] for row in rows} == {"'=a.csv"}
+
+
+ODD = ["=1+1", "+A1", "-A1", "@x", "-12", "'=9", "''+x", "O'Neil", "'quoted'"]
+
+
+def test_a_feed_that_loads_a_report_of_rejects_has_the_texts_of_the_cells(tmp_path: Path) -> None:
+    facts = "date scenario account amount\n" + "\n".join(f"2021-01-05 actual {name} 1" for name in ODD)
+    instance = write_instance(
+        tmp_path / "small",
+        facts={"gl": facts},
+        tables={"account": "id name\nA Known"},
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {account: account}
+            measures: {amount: {places: 2}}
+            metrics: {revenue: {measure: amount}}
+            """
+        },
+        dimensions="account: {kind: leaf, members: live.account}",
+        bindings={"gl": {"unknown_members": "reject"}},
+    )
+    state = tmp_path / "state"
+    load_feeds(instance, state, "account")
+    with pytest.raises(BindingFailed) as refused:
+        load_feeds(instance, state, "gl")
+    with report_file(state / "rejects", refused.value.load_id).open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["row"]]
+    with (instance / "data" / "account.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))  # without the sums: somebody corrected it
+        writer.writeheader()
+        writer.writerows(rows)
+    feeds = yaml.safe_load((instance / "integrations.yaml").read_text())
+    feeds["bindings"]["account"]["map"] = {"id": "found", "name": "reason"}
+    (instance / "integrations.yaml").write_text(yaml.safe_dump(feeds))
+    load_feeds(instance, state)
+    report = open_books(instance, state=state).metric(
+        "revenue", scenarios={"A": "actual"}, period="2021", dimensions=["account"]
+    )
+    assert figures(report, "account") == {**dict.fromkeys(ODD, 1), None: len(ODD)}
