@@ -133,6 +133,8 @@ class Settings:
     """Times that a part of a workbook of more than 16 MB may be larger unpacked than packed."""
     workbook_megabytes: int = setting("SVC_WORKBOOK_MEGABYTES", 4096)
     """Memory of the process of a load that reads workbooks; at least 512."""
+    init_seconds: int = setting("SVC_INIT_SECONDS", 60)
+    """Seconds that tieout init takes for a file."""
     backup_dir: Path | None = setting("SVC_BACKUP_DIR", None)
     """Folder, of this deployment alone, into which the daemon writes backups; without it, it takes none."""
     backup_schedule: str = setting("SVC_BACKUP_SCHEDULE", "0 2 * * *")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from datetime import date
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
@@ -15,6 +15,7 @@ from engine.model.calendar.periods import GRAINS, Grain, PeriodRange
 from engine.model.errors import BadPeriod
 from engine.model.extract_formats import ExtractFormat
 from engine.model.feeds import Binding, LoadStatus
+from server.ingest.exponents import expand_exponents
 from server.ingest.rejects import FILE, ROW
 
 CONNECT, EXTRACT = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_EXTRACT
@@ -60,7 +61,6 @@ def with_location(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
 
 
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
-SCIENTIFIC = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+$"
 ISO_DAY = "^" + GRAINS[Grain.DATE].shape.pattern.replace(r"\d", "[0-9]")  # perhaps with a time after it
 INT64 = 2**63
 DIGITS = 18  # that always fit into Int64
@@ -207,20 +207,6 @@ def parse_numbers(column: pl.Series) -> pl.Series:
     """Return numbers as text without exponents; other text is unchanged."""
     written = column.cast(pl.String) if column.dtype.is_float() else to_text(column)
     return expand_exponents(written.str.strip_chars())
-
-
-def expand_exponents(written: pl.Series) -> pl.Series:
-    """Return text with numbers in scientific notation written out, one by one because they are rare."""
-    scientific = written.filter(written.str.contains(SCIENTIFIC).fill_null(value=False)).unique().to_list()
-    return written.replace({number: expand_exponent(number) for number in scientific}) if scientific else written
-
-
-def expand_exponent(number: str) -> str:
-    """Return one number written out; unchanged if it is invalid."""
-    try:
-        return format(Decimal(number), "f")
-    except InvalidOperation:
-        return number
 
 
 def decimal_amounts(column: pl.Series, places: int) -> ParsedColumn:

@@ -8,8 +8,7 @@ import fastexcel
 import msgspec
 import polars as pl
 
-from server.ingest.limits import MEGABYTE
-from server.ingest.workbooks import sheet_cells
+from server.ingest.workbook_cells import sheet_cells
 
 
 class WorkbookRequest(msgspec.Struct, frozen=True):
@@ -29,8 +28,8 @@ class WorkbookReply(msgspec.Struct, frozen=True):
 
 def main() -> None:
     """Answer requests until the other end closes."""
-    link, most = Connection(int(sys.argv[3])), int(sys.argv[4]) * MEGABYTE
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    link, most_bytes = Connection(int(sys.argv[3])), int(sys.argv[4])
+    resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
     opened: tuple[str, fastexcel.ExcelReader] | None = None
     while True:
         try:

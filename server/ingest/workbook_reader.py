@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from server.base.settings import read_settings
-from server.ingest.limits import FileTooLarge
+from server.ingest.limits import MEGABYTE, FileTooLarge
 from server.ingest.workbook_child import WorkbookReply, WorkbookRequest
 
 ROOT: Final = Path(__file__).parents[2]
@@ -29,6 +29,12 @@ class WorkbookReader:
         self._process: subprocess.Popen[bytes] | None = None
         self._link: Connection | None = None
         self._megabytes = 0
+
+    def begin(self) -> None:
+        """Start the process before the first workbook is asked for: it takes a second to import what it needs."""
+        with self._turn:
+            if self._process is None:
+                self._start()
 
     def names(self, path: Path) -> list[str]:
         """Return the names of the sheets. Raises OSError if it is no workbook, FileTooLarge if it takes too much."""
@@ -66,7 +72,7 @@ class WorkbookReader:
         command = [sys.executable, "-I", "-c", BOOT, str(ROOT), "server.ingest.workbook_child"]
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [*command, str(theirs.fileno()), str(self._megabytes)],
+                [*command, str(theirs.fileno()), str(self._megabytes * MEGABYTE)],
                 env=ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

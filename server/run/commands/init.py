@@ -2,8 +2,10 @@
 
 import argparse
 import shutil
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +14,9 @@ from engine.instance.read import read_instance
 from server.base.settings import Settings
 from server.ingest.database_samples import WRITTEN_SO
 from server.ingest.findings import SampleFault, SampleQuestion
+from server.ingest.limits import FileTooLarge
 from server.ingest.sampling import SourceTable, sample_source
+from server.ingest.workbook_reader import READER
 from server.run.commands import load
 from server.run.commands.console import ASKED, DONE, FAULTY, err, out
 from server.setup.answers import Answers, BadAnswer, read_answers
@@ -46,10 +50,16 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         return FAULTY
     try:
         answers = read_answers(asked.answers) if asked.answers else Answers()
+        if any(str(path).lower().endswith(".xlsx") for path in asked.files):
+            READER.begin()
         answers.ask = ask if sys.stdin.isatty() and sys.stdout.isatty() else None
-        encoding = answers.encoding_of
-        tables = [table for path in asked.files for table in sample_source(str(path), encoding)]
-        books = propose(tables, answers, folder.resolve().name)
+        tables: list[SourceTable] = []
+        for path in asked.files:
+            with bounded(Path(path).name, settings.init_seconds):
+                tables.extend(sample_source(str(path), answers.encoding_of))
+        names = ", ".join(dict.fromkeys(table.name for table in tables))
+        with bounded(names, settings.init_seconds * len(asked.files)):
+            books = propose(tables, answers, folder.resolve().name)
         files = {} if answers.open else instance_files(books, folder)
     except (SampleFault, BadAnswer, NoBooks) as fault:
         err.print(f"{fault}\n{ASK_AGAIN}", markup=False)
@@ -71,12 +81,30 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     return status
 
 
+@contextmanager
+def bounded(name: str, seconds: int) -> Iterator[None]:
+    """Raise SampleFault where the block takes longer than some seconds, those aside in which `ask` waits."""
+
+    def end(*_: object) -> None:
+        raise SampleFault(str(FileTooLarge(name, "it takes too long to read", f"{seconds} s", "init_seconds")))
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def ask(question: str, choices: Sequence[str]) -> str | None:
     """Ask a question at the terminal; an empty answer is none."""
     out.print(f"\n{question}", markup=False)
     for number, choice in enumerate(choices, 1):
         out.print(f"  {number}  {choice}", markup=False)
+    remaining, _ = signal.setitimer(signal.ITIMER_REAL, 0)
     answer = out.input("> ").strip()
+    signal.setitimer(signal.ITIMER_REAL, remaining)
     if choices and answer.isdigit() and 1 <= int(answer) <= len(choices):
         return choices[int(answer) - 1]
     return answer or None

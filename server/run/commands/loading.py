@@ -15,6 +15,7 @@ from server.ingest.folder import BooksFolder, TargetBusy
 from server.ingest.load import BindingFailed, load
 from server.ingest.provision import tables_of
 from server.ingest.rejects import RejectSum, format_rejects, report_file
+from server.ingest.workbook_reader import READER
 from server.run.commands.console import DONE, FAULTY, err, out
 from server.run.commands.provision import tell_completeness
 from server.run.embedded.platform import Platform
@@ -43,6 +44,8 @@ def load_feeds(
     due_at: datetime | None,
 ) -> int:
     """Load some feeds, print what they brought, and return the exit status."""
+    if any(binding.extract.lower().endswith(".xlsx") for binding in chosen):
+        READER.begin()
     place = BooksFolder(
         catalogue=instance.catalogue,
         folder=settings.instance,

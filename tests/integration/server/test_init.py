@@ -1,14 +1,18 @@
 """tieout init: from files of one's own to an instance that loads; nothing where they can be read in two ways."""
 
+import argparse
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
 import pytest
+import xlsxwriter
 
 from engine.instance.read import read_instance
+from server.base.settings import Settings
 from server.ingest.sampling import sample_file
+from server.run.commands import init
 from server.setup.answers import Answers
 from server.setup.proposal import propose
 from tests.support.newcomer import first_statement, initialised
@@ -189,3 +193,24 @@ def test_at_most_five_questions_are_asked(tmp_path: Path) -> None:
     tables = [table for number in range(7) for table in sample_file(tmp_path / f"ledger{number}.csv")]
     propose(tables, answers, "books")
     assert (len(asked), len(answers.open)) == (5, 2)
+
+
+@pytest.mark.parametrize("name", ["wide.csv", "wide.xlsx"])
+def test_a_file_that_takes_longer_than_its_time_is_refused_by_name(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns, path = [f"column {at}" for at in range(12_000)], tmp_path / name
+    table = [columns, *([f"{row}.{at}" for at in range(len(columns))] for row in range(40))]
+    if name.endswith(".csv"):
+        path.write_text("\n".join(map(",".join, table)))
+    else:
+        with xlsxwriter.Workbook(path) as book:
+            sheet = book.add_worksheet()
+            for at, row in enumerate(table):
+                sheet.write_row(at, 0, row)
+    asked = argparse.Namespace(folder=tmp_path / "books", files=[path], answers=None, no_load=True)
+    assert init.run(asked, Settings(init_seconds=1)) != 0
+    told = capsys.readouterr().err
+    assert f"{name}: it takes too long to read; the limit is 1 s. Mend the file, or raise SVC_INIT_SECONDS" in told
+    assert "Nothing was written." in told
+    assert not (tmp_path / "books").exists()

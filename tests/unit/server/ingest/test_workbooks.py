@@ -22,7 +22,8 @@ from server.ingest.columns import Residues
 from server.ingest.findings import SampleFault
 from server.ingest.load import BindingFailed
 from server.ingest.sampling import sample_file
-from server.ingest.workbooks import Formulas, formulas_of, sheet_cells
+from server.ingest.workbook_cells import sheet_cells
+from server.ingest.workbooks import Formulas, formulas_of
 from tests.laws.digits.drawn import drawn
 from tests.laws.digits.sources import write_workbook
 from tests.unit.server.ingest.test_ingest import instance_of, run
