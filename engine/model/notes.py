@@ -181,7 +181,9 @@ NOTES: dict[str, Wording] = {
     "mixed_currency": Wording(
         Severity.CAUTION,
         "Amounts in several currencies ({currencies}) are added up in {scenario}: {lines}. Such a sum is an amount in "
-        "none of them, whatever unit is shown. Break down by {dimension} to see them apart, or use a converted metric.",
+        "none of them. Break down by {dimension} to see them apart, or use a converted metric.",
+        of_operands="{operands} of the script may add up amounts in several currencies ({currencies}). Such a sum is "
+        "an amount in none of them: compute within each unit, or from a converted metric.",
     ),
     "outside_tree": Wording(
         Severity.CAUTION,
@@ -193,7 +195,7 @@ NOTES: dict[str, Wording] = {
         "{lines} adds up several units ({units}) in {scenario}. Break down by {dimension} to see them apart.",
     ),
     "foreign_currency": Wording(
-        Severity.CAUTION, "Amounts in {scenario} are in {currencies}, whatever unit is shown: {lines}."
+        Severity.CAUTION, "Amounts in {scenario} are in {currencies}, not in the currency of the books: {lines}."
     ),
     "newer_data": Wording(
         Severity.CAUTION,

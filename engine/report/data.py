@@ -119,6 +119,7 @@ class ReportColumn(Struct, frozen=True, kw_only=True):
     window: PeriodRange | None  # the range it shows, if it differs from the range requested
     drill: Drill
     windows: Mapping[str, PeriodRange] = {}  # by `period_key`: those it shows in other periods of a breakdown
+    currency: str | None = None  # of the amounts of lines that have several; None where it has several itself
 
 
 def period_key(ids: Iterable[str]) -> str:
@@ -142,6 +143,7 @@ class MemberTuple(Struct, frozen=True):
     drill: Drill
     into_parent: Exact | None = None  # its weight in the total, if a tree gives it one other than 1
     holds: int | None = None  # members of the first dimension behind a row of others; None for every other row
+    currency: str | None = None  # of the amounts of lines and columns that have several; None where it has several
 
 
 def unit_of(
@@ -181,6 +183,7 @@ class ReportData(Struct, frozen=True, eq=False, kw_only=True):
     ranked: bool = False  # whether the request orders the members
     time: tuple[str, ...] = ()  # the dimensions of the breakdown whose members are periods
     subtotals: bool = False  # whether places stand below sub-totals, each of which has members of the first dimensions
+    line_currencies: Mapping[str, str] = {}  # of lines with one currency in a report of several, by key
     figures: FigureCube  # by line, column and place; a header's are missing
     notes: tuple[Note, ...]
     freshness: Mapping[str, Mapping[str, Freshness]]
@@ -206,10 +209,20 @@ class ReportData(Struct, frozen=True, eq=False, kw_only=True):
         """The unit of amounts of money at the scale of the report."""
         return self.currency + SCALED[self.scale]
 
-    def unit(self, line: ReportLine, comparison: Comparison, *, scaled: bool = True) -> str | None:
-        """Return the unit of a line's figures for a comparison; None for a header."""
-        money = self.money if scaled else self.currency
-        return unit_of(line.type, line.format, comparison, money, self.currency)
+    def unit(
+        self, line: ReportLine, comparison: Comparison, *, scaled: bool = True, currency: str | None = None
+    ) -> str | None:
+        """Return the unit of a line's figures for a comparison, in the line's currency or the one given.
+
+        None for a header.
+        """
+        shown = currency or self.line_currencies.get(line.key, self.currency)
+        return unit_of(line.type, line.format, comparison, shown + SCALED[self.scale if scaled else 0], shown)
+
+    def currency_at(self, line: ReportLine, column: ReportColumn, place: MemberTuple | None) -> str:
+        """Return the currency of a line's amounts in a column at a place; without a place at all of them."""
+        found = self.line_currencies.get(line.key) or column.currency or (place.currency if place else None)
+        return found or self.currency
 
     def shown(self, line: ReportLine, comparison: Comparison, figure: Exact) -> Exact:
         """Return a figure at the report's scale. Scale divides additive amounts only."""

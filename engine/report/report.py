@@ -10,6 +10,7 @@ from engine.model.catalogue import LABEL, Format
 from engine.model.exact import Exact
 from engine.model.notes import messages
 from engine.model.stopping import watched
+from engine.plans.currency_notes import MIXED
 from engine.report.data import EACH, Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 from engine.report.layout import Layout, LayoutColumn, LayoutRow, display, layout
 
@@ -65,7 +66,17 @@ def frame_of(report: ReportData) -> pl.DataFrame:
     columns.append(pl.Series("value", [None if text is None else float(text) for text in watched(exact)], pl.Float64))
     columns.append(pl.Series("exact", exact, pl.String))
     known = {column.name: column for column in columns}
+    if report.currency == MIXED:
+        known["unit"] = pl.Series("unit", list(units_of(report)), pl.String)
     return pl.DataFrame([known[name] for name in schema])
+
+
+def units_of(report: ReportData) -> Iterator[str | None]:
+    """Yield the unit of each figure, in its own currency."""
+    for _, line, _, column in blocks(report):
+        for place in watched(report.places):
+            currency = report.currency_at(line, column, place)
+            yield report.unit(line, column.comparison, scaled=False, currency=currency)
 
 
 def each_times(rows: int, times: int) -> list[int]:
@@ -127,11 +138,18 @@ def row_label(place: MemberTuple, report: ReportData) -> str:
 def headings(sheet: Layout, across: LayoutColumn) -> tuple[str, str]:
     """Return the two levels of a column's heading; the second is empty if there is one level."""
     report = sheet.report
-    scenario = report.columns[across.column].heading
+    column = report.columns[across.column]
+    scenario = column.heading
     if across.line is not None:
-        return report.lines[across.line].label, scenario
+        return report.lines[across.line].label, with_currency(scenario, column.currency)
     place = report.places[across.place or 0]
-    return (scenario, place_words(place)) if report.breakdown else (scenario, "")
+    words = place_words(place) if report.breakdown else ""
+    return scenario, with_currency(words, column.currency or place.currency)
+
+
+def with_currency(words: str, currency: str | None) -> str:
+    """Return words on a row or column with its own currency, if they do not end with that."""
+    return words if currency is None or words.endswith(currency) else f"{words} ({currency})".strip()
 
 
 def row_words(sheet: Layout, down: LayoutRow) -> str:
@@ -141,7 +159,8 @@ def row_words(sheet: Layout, down: LayoutRow) -> str:
         line = report.lines[down.line]
         return "  " * line.level + line.label
     place = report.places[down.place or 0]
-    return "  " * report.depth(place) + (place_words(place) if place.is_total else row_label(place, report))
+    words = place_words(place) if place.is_total else row_label(place, report)
+    return "  " * report.depth(place) + with_currency(words, place.currency)
 
 
 def caption(report: ReportData) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.evaluation import FigureCube
@@ -11,7 +12,7 @@ from engine.model.notes import Note
 from engine.model.scenarios import Side
 from engine.model.scope import Cuts
 from engine.model.stopping import watched
-from engine.plans.currency_notes import CurrencyRead, currency_notes, currency_reads, currency_shown
+from engine.plans.currency_notes import MIXED, CurrencyRead, currency_notes, currency_reads, currency_shown
 from engine.plans.figures import FigurePlan, Figures, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import Freshness, freshness
 from engine.plans.notes import notes
@@ -26,6 +27,7 @@ from engine.plans.weight_notes import weight_notes
 from engine.plans.windows import ColumnRead
 from engine.queries.values import ScenarioColumn
 from engine.report.blanks import blank_notes
+from engine.report.currencies import ShownCurrencies
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, period_key, style_of
 from engine.report.drill import column_drill, line_drill, place_drill
 from engine.report.nested_ranking import report_table
@@ -63,7 +65,17 @@ def run(
     )
     rows = [planned.rows[at] for at in shown]
     figures_shown, notes_said = table.by_row.only(shown), tuple(dict.fromkeys(said))
-    return made_of(plan, rows, figures_shown, table.places, notes_said, freshness(planned), found.currency)
+    made = made_of(plan, rows, figures_shown, table.places, notes_said, freshness(planned), found.currency)
+    return with_currencies(made, found) if made.currency == MIXED else made
+
+
+def with_currencies(made: Report, found: "CollectedPlan") -> Report:
+    """Return a report of several currencies with those of its lines, columns and places."""
+    frames = [pl.concat(each) for each in found.currencies]
+    shown = ShownCurrencies(found.figures, found.reads, frames)
+    return replace(
+        made, line_currencies=shown.lines, columns=shown.columns(made.columns), places=shown.places(made.places)
+    )
 
 
 class CollectedPlan(Struct, frozen=True):

@@ -1,15 +1,17 @@
 """Transforms: tables that scripts compute from stored results, with the notes and permission of those results."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.notes import Note
+from engine.model.errors import first_of
+from engine.model.notes import NAMED, Note
+from engine.plans.currency_notes import MIXED
 from engine.plans.freshness import Freshness
-from engine.report.data import ReportData
+from engine.report.data import EACH, ReportData
 from engine.report.explanation import Explanation
 from engine.report.inspection import Inspection
 from engine.report.permission import Permission, joined
@@ -17,6 +19,7 @@ from engine.report.report import Report
 
 Fresh = Mapping[str, Mapping[str, Freshness]]
 Measured = Iterator[tuple[str | None, pl.Series]]  # figures by unit
+NO_CURRENCY = ("number", "ratio", "fraction", "pp")  # units of figures that are no amounts
 NO_DAY = ""  # sorts before any load time
 
 
@@ -60,11 +63,15 @@ class TransformInput(Struct, frozen=True):
 def transformed(made: ScriptOutput, given: Sequence[Given]) -> Transform:
     """Return the transform that a script made of results, with all their permissions."""
     inputs = tuple(INPUTS[type(one)].words(one) for one in given)
+    units = {**units_of(made.frame, given), **made.units}
+    mixing = mixed_columns(made.frame, units, given) if made.code else ()
     computed = [Note.of("script_figures")] if made.code else []
+    if mixing:
+        computed.append(mixed_note(mixing, given))
     return Transform(
         label=made.label,
         frame=made.frame,
-        units={**units_of(made.frame, given), **made.units},
+        units={**dict.fromkeys(mixing, MIXED), **units},
         code=made.code,
         chart=made.chart,
         inputs=inputs,
@@ -99,6 +106,25 @@ def units_of(frame: pl.DataFrame, given: Sequence[Given]) -> dict[str, str]:
             if len(units) == 1 and units[0]:
                 found_units[name] = units[0]
     return found_units
+
+
+def currencies_of(given: Sequence[Given]) -> list[str]:
+    """Return the currencies of the amounts of some results; of several, MIXED is among them where they are added up."""
+    units = (unit for one in given for unit, _ in INPUTS[type(one)].measured(one))
+    return list(dict.fromkeys(unit for unit in units if unit and unit not in NO_CURRENCY and not unit.endswith(EACH)))
+
+
+def mixed_columns(frame: pl.DataFrame, units: Mapping[str, str], given: Sequence[Given]) -> tuple[str, ...]:
+    """Return the columns of a script's table that may add up several currencies: figures of no known unit."""
+    if len(currencies_of(given)) < 2:
+        return ()
+    return tuple(name for name, dtype in frame.schema.items() if dtype == pl.Float64 and name not in units)
+
+
+def mixed_note(columns: Iterable[str], given: Sequence[Given]) -> Note:
+    """Return the note on columns of a script that may add up amounts of several currencies."""
+    currencies = first_of([each for each in currencies_of(given) if each != MIXED], NAMED)
+    return Note.of("mixed_currency", operands=tuple(columns), currencies=currencies)
 
 
 def freshness_of(given: Sequence[Given]) -> dict[str, dict[str, Freshness]]:

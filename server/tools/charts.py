@@ -12,7 +12,7 @@ from engine.present.answers.budget import DataRef
 from engine.present.answers.charts import ChartPictures, chart_answer, computed_answer, details, spec_json
 from engine.present.charts.charts import CHARTS, Chart, chart
 from engine.present.charts.repairs import framed
-from engine.present.charts.results import drawn_as_it_is, units_for
+from engine.present.charts.results import drawn_as_it_is
 from engine.report.inspection import Inspection
 from engine.report.snapshots import Kept
 from engine.report.transform import ScriptOutput, Transform, transformed
@@ -68,7 +68,7 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
         output, made_by = ScriptOutput(spec.title, "", spec_json(spec), whole.frame, units, whole.notes), whole.code
     transform = transformed(output, given)
     is_ledger = all(isinstance(one, Inspection) for one in given)
-    drawn = chart(spec, transform.frame, units_for(spec, transform), code=made_by, adds_up=is_ledger)
+    drawn = chart(spec, transform.frame, transform.units, code=made_by, adds_up=is_ledger)
     pictures = pictures_of(caller, spec, drawn, transform, is_shown=asked.picture)
 
     def answered(data_ref: DataRef) -> Answer:

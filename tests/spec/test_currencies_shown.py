@@ -1,14 +1,18 @@
 """The currency that is shown: that of the rows, `mixed` for several, else that of the books."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from engine.model.errors import ChartInvalid
 from engine.model.requests import ChartSpec
-from engine.present.charts.results import report_as_it_is
+from engine.present.charts.results import explanation_as_it_is, report_as_it_is
 from engine.present.exports.about import asked_report
+from engine.present.exports.report_sheet import report_sheet
+from engine.report.transform import ScriptOutput, transformed
 from tests.spec.test_currency_notes import A, books
 from tests.support.explaining import explained
 from tests.support.inspecting import rows_of
@@ -80,3 +84,80 @@ def test_amounts_of_several_currencies_are_not_drawn(tmp_path: Path) -> None:
     assert refused.value.example == {"filters": {"currency": ["CAD"]}}
     one = books(tmp_path / "one").metric("sales", scenarios=A, period="2021-01", filters={"currency": ["CAD"]})
     assert report_as_it_is(ChartSpec(chart_type="bar", title="Sales"), one).unit == "CAD"
+
+
+def own(parts: list[dict[str, Any]]) -> list[str | None]:
+    """Return the currencies of their own that columns or rows say."""
+    return [part.get("currency") for part in parts]
+
+
+def test_each_row_says_its_own_currency_beside_a_metric_of_the_books(tmp_path: Path) -> None:
+    report = books(tmp_path).metric("sales", "plain", scenarios=A, period="2021-01", dimensions=["currency"])
+    said = answer(report, UNCUT)
+    assert [metric["unit"] for metric in said["columns"]] == ["mixed", "USD"]
+    assert own(said["rows"]) == ["CAD", "USD", None]
+    found = {(row["metric"], row["currency"]): row["unit"] for row in report.frame.iter_rows(named=True)}
+    sales = {("sales", "CAD"): "CAD", ("sales", "USD"): "USD", ("sales", None): "mixed"}
+    assert found == sales | {("plain", each): "USD" for each in ("CAD", "USD", None)}
+
+
+def test_each_period_scenario_line_and_others_say_their_own_currency(tmp_path: Path) -> None:
+    small = books(tmp_path)
+    months = small.metric("sales", scenarios=A, dimensions=["period"], period=("2021-01", "2021-03"))
+    assert own(answer(months, UNCUT)["rows"]) == [None, "USD", "USD", None]
+    sides = small.metric("sales", scenarios={"A": "actual", "B": "budget"}, period="2021-01")
+    assert own(answer(sides, UNCUT)["scenarios"]) == [None, "USD"]
+    pnl = answer(small.statement("pnl", scenarios=A, period="2021-01", dimensions=["currency"]), UNCUT)
+    assert own(pnl["columns"]) == ["CAD", "USD", None]
+    assert [row.get("unit") for row in pnl["rows"]] == ["mixed", "USD", "mixed"]
+    asked: dict[str, Any] = {"scenarios": A, "period": "2021-01", "dimensions": ["currency"], "order_by": "all"}
+    assert own(answer(small.metric("all", **asked, top=1), UNCUT)["rows"]) == ["CAD", "USD", None]
+
+
+def test_a_workbook_of_several_currencies_has_a_column_of_them(tmp_path: Path) -> None:
+    small = books(tmp_path)
+    report = small.metric("sales", scenarios=A, period="2021-01", dimensions=["currency"])
+    rows = [[cell.value for cell in row.cells] for row in report_sheet(report).rows]
+    assert rows == [["CAD", "CAD", "CAD", 100], ["USD", "USD", "USD", 50], ["Total", None, "mixed", 150]]
+    assert "Currency" in [heading.words for heading in report_sheet(report).headings[-1]]
+    across = report_sheet(small.statement("pnl", scenarios=A, period="2021-01", dimensions=["currency"])).headings
+    assert [heading.words for heading in across[-1]][-3:] == ["CAD", "USD", "mixed"]
+    alone = small.metric("sales", scenarios=A, period="2021-01", filters={"currency": ["CAD"]})
+    assert "Currency" not in [heading.words for heading in report_sheet(alone).headings[-1]]
+
+
+def test_a_chart_of_several_currencies_draws_the_one_that_it_names(tmp_path: Path) -> None:
+    report = books(tmp_path).metric("sales", scenarios=A, period="2021-01", dimensions=["currency"])
+    with pytest.raises(ChartInvalid, match="several currencies"):
+        report_as_it_is(ChartSpec(chart_type="bar", title="Sales"), report)
+    drawn = report_as_it_is(ChartSpec(chart_type="bar", title="Sales", unit="CAD"), report)
+    assert (drawn.unit, drawn.frame["value"].to_list()) == ("CAD", [100])
+
+
+def test_an_explanation_of_several_currencies_is_not_drawn(tmp_path: Path) -> None:
+    found = explained(books(tmp_path), "sales", "currency", scenarios=("actual", "forecast"), period="2021")
+    with pytest.raises(ChartInvalid, match="several currencies"):
+        explanation_as_it_is(ChartSpec(chart_type="waterfall", title="Sales"), found)
+
+
+@pytest.mark.parametrize(
+    ("made_by", "mixing"),
+    [
+        (lambda frame: frame.select(pl.col("value").sum()), ("value",)),
+        (lambda frame: frame.filter(pl.col("unit") == "CAD").select("value"), ()),
+        (lambda frame: frame.select("label", rows=pl.len()), ()),
+    ],
+)
+def test_a_script_over_several_currencies_says_that_it_may_add_them_up(
+    tmp_path: Path, made_by: Callable[[pl.DataFrame], pl.DataFrame], mixing: tuple[str, ...]
+) -> None:
+    small = books(tmp_path)
+    each = [small.metric("sales", scenarios=A, period="2021-01", filters={"currency": [key]}) for key in ("CAD", "USD")]
+    left = made_by(pl.concat([one.frame for one in each]))
+    made = transformed(ScriptOutput("Sum", "a script", {}, left), each)
+    said = [dict(note.about) for note in made.notes if note.code == "mixed_currency"]
+    assert said == ([{"operands": mixing, "currencies": "CAD, USD"}] if mixing else [])
+    assert {name for name, unit in made.units.items() if unit == "mixed"} == set(mixing)
+    assert not [
+        note for note in transformed(ScriptOutput("Sum", "a script", {}, left), each[:1]).notes if "mixed" in note.code
+    ]

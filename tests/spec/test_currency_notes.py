@@ -6,10 +6,7 @@ from typing import Any
 import pytest
 
 from engine.door import Door
-from engine.model.requests import ChartSpec
-from engine.present.charts.results import units_for
 from engine.report.report import Report
-from engine.report.transform import ScriptOutput, transformed
 from tests.support.small import codes, figure, small_books
 
 A = {"A": "actual"}
@@ -78,7 +75,7 @@ def test_lines_that_add_up_several_currencies_are_named_with_them(tmp_path: Path
     (note,) = (note for note in report.notes if note.code == "mixed_currency")
     assert note.message == (
         "Amounts in several currencies (CAD, USD) are added up in actual: sales, profit. Such a sum is an amount in "
-        "none of them, whatever unit is shown. Break down by currency to see them apart, or use a converted metric."
+        "none of them. Break down by currency to see them apart, or use a converted metric."
     )
 
 
@@ -110,25 +107,6 @@ def test_only_the_rows_that_a_figure_reads_count(
     tmp_path: Path, metric: str, asked: dict[str, Any], notes: list[tuple[str, ...]]
 ) -> None:
     assert said(books(tmp_path).metric(metric, scenarios=A, **asked)) == notes
-
-
-@pytest.mark.parametrize(
-    ("asked", "unit", "known"),
-    [
-        ({"filters": {"currency": ["CAD"]}}, "CAD thousands", "CAD"),
-        ({"filters": {"currency": ["CAD"]}}, "EUR", "CAD"),
-        ({"filters": {"currency": ["CAD"]}}, None, "CAD"),
-        ({"dimensions": ["currency"]}, "CAD", "CAD"),
-        ({"filters": {"currency": ["USD"]}}, "CAD", "USD"),
-    ],
-)
-def test_a_chart_may_say_the_currency_that_a_note_names(
-    tmp_path: Path, asked: dict[str, Any], unit: str | None, known: str
-) -> None:
-    report = books(tmp_path).metric("all", scenarios=A, period="2021-01", **asked)
-    spec = ChartSpec(chart_type="bar", title="All", unit=unit)
-    transform = transformed(ScriptOutput("All", "", {}, report.frame), [report])
-    assert units_for(spec, transform) == {"value": known}
 
 
 def test_each_column_is_judged_by_its_own_window(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from engine.model.stopping import never
 from engine.present.answers.budget import NOT_KEPT
 from engine.present.answers.charts import ChartPictures, chart_answer, spec_json
 from engine.present.charts.charts import CHARTS, chart
-from engine.present.charts.results import drawn_as_it_is, units_for
+from engine.present.charts.results import drawn_as_it_is
 from engine.report.inspection import Inspection
 from engine.report.snapshots import Kept, given, keep
 from engine.report.transform import ScriptOutput, transformed
@@ -168,7 +168,7 @@ def draw_random_chart(result: KeptResult, random: Random) -> None:
             spec, code = whole.spec, whole.code
             output = ScriptOutput(spec.title, "", spec_json(spec), whole.frame, units, whole.notes)
         table = transformed(output, [one])
-        drawn = chart(spec, table.frame, units_for(spec, table), code=code, adds_up=isinstance(one, Inspection))
+        drawn = chart(spec, table.frame, table.units, code=code, adds_up=isinstance(one, Inspection))
         answer = chart_answer(drawn, table, NOT_KEPT, "", ChartPictures(), BUDGET, never)
     except Refusal as refusal:
         answer = refusal.as_data()

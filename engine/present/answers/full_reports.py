@@ -132,6 +132,7 @@ def row_json(report: ReportData, down: LayoutRow) -> Json:
             **members_json(place),
             **(labels_json(place) if len(place.members) > 1 else {}),  # a single member's label is the row's label
             **into_parent_json(place),
+            **own_currency(place.currency),
             **drill_json(place.drill),
         }
     line = report.lines[down.line]
@@ -181,6 +182,11 @@ def into_parent_json(place: MemberTuple) -> Json:
     return {} if place.into_parent is None else {"into_parent": place.into_parent.as_json()}
 
 
+def own_currency(currency: str | None) -> Json:
+    """Return the currency of a column or row of a report of several; nothing where it has none of its own."""
+    return {} if currency is None else {"currency": currency}
+
+
 def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
     """Return the description of a column: its scenario, and a place of a statement or a metric."""
     column = report.columns[across.column]
@@ -197,7 +203,7 @@ def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
             "metric": line.key,
             "label": line.label,
             "favourable": line.favourable.value,
-            "unit": report.unit(line, column.comparison),
+            "unit": report.unit(line, column.comparison, currency=report.currency_at(line, column, None)),
             "format": "percent" if column.comparison is Comparison.SHARE else line.format.value,
             **(drill_json(joined(column.drill, line.drill)) if line.drill is not None else {}),
         }
@@ -210,6 +216,7 @@ def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
         **labels_json(place),
         **into_parent_json(place),
         **({"is_total": True} if report.breakdown and place.is_total else {}),
+        **own_currency(column.currency or place.currency),
         "unit": "fraction" if is_share else None,
         "format": "percent" if is_share else None,
         **drill_json(joined(column.drill, place.drill)),
@@ -239,7 +246,7 @@ def dataset_json(report: ReportData) -> Json:
     """Return the shape of the tidy frame that holds every figure of the report."""
     kinds = {line.figure_class: line for line in report.lines if line.type}
     units = {report.unit(line, column.comparison, scaled=False) for line in kinds.values() for column in report.columns}
-    value_unit = units.pop() if len(units) == 1 else "as in unit"
+    value_unit = units.pop() if len(units) == 1 and report.currency != MIXED else "as in unit"
     return {
         "row_count": height_of(report),
         "columns": [

@@ -42,6 +42,7 @@ from engine.present.answers.full_reports import (
     freshness_json,
     into_parent_json,
     members_json,
+    own_currency,
     values_json,
     visible_part,
 )
@@ -184,7 +185,12 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
         return {
             "metrics": [{**line_json(report, line), **drills.of_line(line)} for line in report.lines],
             "scenarios": [
-                {**scenario_json(column, column.window), **drills.of_column(column)} for column in report.columns
+                {
+                    **scenario_json(column, column.window),
+                    **own_currency(column.currency),
+                    **drills.of_column(column),
+                }
+                for column in report.columns
             ],
             **({"dimensions": list(report.breakdown)} if report.breakdown else {}),
             "rows": [self._place(*row) for row in watched(sheet.figures())],
@@ -200,6 +206,7 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
             **(named if place.members else {}),
             **into_parent_json(place),
             **({"is_total": True} if self.report.breakdown and place.is_total else {}),
+            **own_currency(column.currency or place.currency),
             **self.drills.of_column(column, place),
         }
 
@@ -218,7 +225,7 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
 
     def _head(self, line: ReportLine, favourable: Favourable) -> Json:
         """Return a line of a statement without its values, as the line keeps it for the next report."""
-        key = (self._money, favourable, self.drills.of_lines)
+        key = (self._money, self.report.line_currencies.get(line.key), favourable, self.drills.of_lines)
         head: Json = line.heads.get(
             key, lambda: {**line_json(self.report, line, favourable), **self.drills.of_line(line)}
         )
@@ -235,6 +242,7 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
             self._places[down] = {
                 **named_json(place, self.report),
                 **into_parent_json(place),
+                **own_currency(place.currency),
                 **self.drills.of_place(place),
                 "values": values_json(self.report, figures),
             }

@@ -1,6 +1,6 @@
 """Results drawn as they are, without a script: what a spec leaves open, and the rows that are points."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 import polars as pl
@@ -20,7 +20,6 @@ from engine.report.data import Comparison
 from engine.report.explanation import Explanation
 from engine.report.report import Report
 from engine.report.snapshots import Kept
-from engine.report.transform import Transform
 
 LONGEST_HEADING = 60  # characters of each part of a title
 
@@ -52,6 +51,8 @@ def drawn_as_it_is(spec: ChartSpec, given: Kept) -> AsItIs:
 
 def explanation_as_it_is(spec: ChartSpec, given: Explanation) -> AsItIs:
     """Return how to draw the first list of an explanation. Raises ChartInvalid if it has no rows."""
+    if given.currency == MIXED and (given.unit or "").startswith(MIXED):
+        raise several_currencies(given.notes)
     first = given.frame.filter(pl.col("by") == pl.col("by").first())
     if not (first["kind"] == "change").any():
         raise no_data("The explanation has no rows to draw.", "result = df", first.height)
@@ -75,7 +76,7 @@ def report_as_it_is(spec: ChartSpec, given: Report) -> AsItIs:
         return AsItIs(spec, frame, kept=members)
     kept = of_one_unit(spec, given, frame)
     unit = next(iter(kept["unit"]), None)
-    if given.currency == MIXED and (unit or "").startswith(MIXED):
+    if given.currency == MIXED and not is_one_currency(spec, frame, unit):
         raise several_currencies(given.notes)
     notes = left_out(frame, kept, unit)
     aliases = kept["alias"].unique(maintain_order=True).to_list()
@@ -98,6 +99,14 @@ def of_one_unit(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> pl.DataF
     named = [kind for kind, found in zip(kinds, asked, strict=True) if found]
     unit, share, _ = max(said or named or kinds, key=lambda kind: (not kind[1], kind[2], kind[0] == given.currency))
     return frame.filter(pl.col("unit") == unit, is_share == share)
+
+
+def is_one_currency(spec: ChartSpec, frame: pl.DataFrame, unit: str | None) -> bool:
+    """Tell whether figures to draw are in one currency: all amounts of a frame, or those that a spec names."""
+    if unit is None or unit.startswith(MIXED):
+        return False
+    others = {each for each in frame["unit"].unique() if each != unit and each not in (*HUNDREDFOLD, *PLAIN)}
+    return not others or (spec.unit is not None and asked_unit(spec.unit, unit) is not None)
 
 
 def left_out(frame: pl.DataFrame, kept: pl.DataFrame, unit: str | None) -> tuple[Note, ...]:
@@ -159,20 +168,6 @@ def several_currencies(notes: Iterable[Note]) -> ChartInvalid:
         field="data_ref",
         example=example,
     )
-
-
-def units_for(spec: ChartSpec, transform: Transform) -> Mapping[str, str]:
-    """Return the units of a table's columns; money is in the spec's currency if a note says that amounts are."""
-    currency = (spec.unit or "").partition(" ")[0]
-    if currency not in {known for note in transform.notes for known in currencies_of(note)}:
-        return transform.units
-    return {name: unit if unit in (*HUNDREDFOLD, *PLAIN) else currency for name, unit in transform.units.items()}
-
-
-def currencies_of(note: Note) -> list[str]:
-    """Return the currencies that a note names beside that of the books; none for other notes."""
-    is_named = note.code in ("foreign_currency", "mixed_currency")
-    return str(dict(note.about)["currencies"]).split(", ") if is_named else []
 
 
 def bridge(given: Explanation) -> Chart:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from engine.model.catalogue import Style
 from engine.model.exact import Exact
+from engine.plans.currency_notes import MIXED
 from engine.present.answers.full_reports import place_style
 from engine.present.exports.cells import (
     ROOM,
@@ -25,12 +26,13 @@ from engine.present.exports.cells import (
     number_cell,
     wide_enough,
 )
-from engine.report.data import SCALED, Comparison, ReportData, ReportLine
+from engine.report.data import SCALED, Comparison, ReportColumn, ReportData, ReportLine
 from engine.report.layout import Layout, LayoutColumn, LayoutRow, is_in_hundredths, layout, places_shown
 from engine.report.report import Report
 
 ZERO = '"\N{EN DASH}"'
 POINTS = '" pts"'  # follows the percent sign of a difference of percents
+CURRENCY = "Currency"  # heading of the rows' own currencies
 Words = tuple[Hashable, str]  # the key of a heading, and its text
 
 
@@ -57,7 +59,7 @@ def heads_of(report: Report) -> Sequence[tuple[str, int]]:
     if report.statement is not None:
         return ("", 44), ("Unit", 24)
     ids = [[(dimension, 14), (f"{dimension} label", 32)] for dimension in report.breakdown]
-    return tuple(chain(*ids)) or (("", 44),)
+    return (*(tuple(chain(*ids)) or (("", 44),)), *([(CURRENCY, 14)] if report.currency == MIXED else []))
 
 
 def headings(sheet: Layout, across: LayoutColumn) -> Sequence[Words]:
@@ -66,10 +68,11 @@ def headings(sheet: Layout, across: LayoutColumn) -> Sequence[Words]:
     scenario = across.column, column.heading
     if across.line is not None:
         line = report.lines[across.line]
-        return (across.line, line.label), scenario, (None, unit_shown(report, line, column.comparison))
+        return (across.line, line.label), scenario, (None, unit_shown(report, line, column))
     place = report.places[across.place or 0]
     members = {member.dimension: (member.id, member.label) for member in place.members}
-    return scenario, *(members.get(dimension, (None, "Total")) for dimension in report.breakdown)
+    own = [(None, column.currency or place.currency or MIXED)] if report.currency == MIXED else []
+    return scenario, *(members.get(dimension, (None, "Total")) for dimension in report.breakdown), *own
 
 
 def heading_levels(title: str, heads: Sequence[str], across: Sequence[Sequence[Words]]) -> list[list[Heading]]:
@@ -87,9 +90,11 @@ def heading_levels(title: str, heads: Sequence[str], across: Sequence[Sequence[W
     return levels
 
 
-def unit_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> str:
-    """Return the unit of a line's cells, and the scale of their number format."""
-    unit = report.unit(line, comparison, scaled=False) or ""
+def unit_shown(report: ReportData, line: ReportLine, column: ReportColumn | None = None) -> str:
+    """Return the unit of a line's cells, in a column or in all of them, and the scale of their number format."""
+    comparison = column.comparison if column else Comparison.FIGURE
+    currency = report.currency_at(line, column, None) if column else None
+    unit = report.unit(line, comparison, scaled=False, currency=currency) or ""
     if unit == "fraction":
         return "%"
     return f"{unit}, shown in{SCALED[report.scale]}" if report.scale and report.is_scaled(line, comparison) else unit
@@ -108,7 +113,7 @@ def head_cells(report: Report, down: LayoutRow) -> Iterator[SheetCell]:
         line = report.lines[down.line]
         role = Role.HEADER_LINE if line.type is None else Role.CELL
         yield SheetCell(line.label, look_of(TEXT, line.style, line.level, role))
-        yield SheetCell(unit_shown(report, line, Comparison.FIGURE), look_of(TEXT, line.style))
+        yield SheetCell(unit_shown(report, line), look_of(TEXT, line.style))
         return
     place = report.places[down.place or 0]
     members = {member.dimension: member for member in place.members}
@@ -119,6 +124,8 @@ def head_cells(report: Report, down: LayoutRow) -> Iterator[SheetCell]:
         member = members.get(dimension)
         yield SheetCell(member.id if member else "Total" if at == 0 else None, look)
         yield SheetCell(member.label if member else None, look)
+    if report.currency == MIXED:
+        yield SheetCell(place.currency or MIXED, look)
 
 
 class Looks(Struct, frozen=True):
