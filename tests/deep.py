@@ -4,6 +4,7 @@
     differential  drawn instances, whose figures an oracle that reads their files says too; it prints every difference
     scope       every tool on two thousand random books held to the law of scope, from a fresh seed that is printed
     memos       the laws of figures, of scope and of shared books; each value that is kept is made anew and compared
+    digits      the law of digits: 20,000 rows a kind of source, from a fresh seed that is printed with the counts
     order       thousands of sequences of calls held to the law of order, from fresh seeds that are printed
     large-load  a load of ten million rows
     rows        the rows behind every cell of the cases of inspection
@@ -53,6 +54,7 @@ MEMOS = "memos"
 PARTS: Mapping[str, Sequence[str]] = {
     "laws": ("tests/laws",),
     MEMOS: ("tests/laws/test_interleaved.py", "tests/laws/test_scope.py", "tests/laws/test_figures.py"),
+    "digits": ("-s", "tests/laws/test_digits.py"),  # prints its counts
     "order": ("tests/laws/test_order.py", "tests/laws/test_order_compared.py"),
     "large-load": ("tests/integration/faults/test_large_load.py",),
     "rows": ("tests/spec/test_cases_inspection.py",),

@@ -16,7 +16,7 @@ from server.ingest.rejects import LoadFailed
 
 ROWS: Final = 100_000  # in memory at once, as objects
 STEPS: Final = 100_000  # of a query between two looks at signals
-LARGEST: Final = 2**53  # whole number up to which a double holds each
+LARGEST: Final = 2**53  # whole number below which a double holds each
 BUSY_SECONDS: Final = 10.0
 READING: Final = frozenset(
     [sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE]
@@ -77,14 +77,11 @@ def typed(name: str, values: Sequence[Any]) -> pl.Series:
         return pl.Series(name, values, dtype=pl.String)
     if kinds == {int}:
         return pl.Series(name, values, dtype=pl.Int64)
-    if kinds == {float} or (kinds == {int, float} and all_fit(values)):
-        return pl.Series(name, values, dtype=pl.Float64, strict=False)
+    if kinds <= {int, float}:
+        doubles = pl.Series(name, values, dtype=pl.Float64, strict=False)
+        if int not in kinds or (doubles.abs() < LARGEST).all():
+            return doubles
     return pl.Series(name, [value if value is None else text_of(value) for value in values], dtype=pl.String)
-
-
-def all_fit(values: Sequence[Any]) -> bool:
-    """Tell whether a double holds every whole number."""
-    return all(abs(value) <= LARGEST for value in values if isinstance(value, int))
 
 
 def text_of(value: str | float) -> str:

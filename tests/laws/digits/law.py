@@ -1,9 +1,12 @@
 """The law itself: a source is loaded as `tieout load` does, and each row is looked up in the store."""
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import polars as pl
 from msgspec import Struct
@@ -25,6 +28,13 @@ DOMAIN = """
       total: {measure: cents}
 """
 DAY = "2026-01-31"
+CONNECTION = "LAW_CONNECTION"  # environment variable that says how to connect to what is served
+
+
+@contextmanager
+def nowhere(_: Path) -> Iterator[str]:
+    """Serve nothing: the source is a file."""
+    yield ""
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -34,6 +44,7 @@ class Source(Struct, frozen=True, kw_only=True):
     feed: Mapping[str, Any]
     source: Mapping[str, Any] | None = None
     holds: Callable[[DrawnRow], bool] = lambda _: True  # rows that the type can hold
+    serve: Callable[[Path], AbstractContextManager[str]] = nowhere  # what is written; yields how to connect
 
 
 class Outcome(Struct, frozen=True):
@@ -65,7 +76,8 @@ def outcome(folder: Path, source: Source, rows: Sequence[DrawnRow]) -> Outcome:
         sources=sources,
     )
     source.write(instance / "data", chosen)
-    (result,) = load_feeds(instance, folder / "state")
+    with source.serve(instance / "data") as connection, patch.dict(os.environ, {CONNECTION: connection}):
+        (result,) = load_feeds(instance, folder / "state")
     held, rejects = stored(folder / "state"), set(result.rejects["row"].to_list())
     loaded, wrong = 0, []
     for number, row in enumerate(chosen):

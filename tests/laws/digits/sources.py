@@ -1,8 +1,10 @@
 """The kinds of sources and types of columns that the law of digits holds for, each written by a library not ours."""
 
 import csv
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -11,11 +13,14 @@ from unittest.mock import patch
 
 import duckdb
 import openpyxl
+import psycopg
 import pyarrow as pa
 from pyarrow import feather, parquet
 
 from tests.laws.digits.drawn import PLACES, DrawnRow
-from tests.laws.digits.law import DAY, Source
+from tests.laws.digits.law import CONNECTION, DAY, Source
+from tests.support.flight_sql import TOKEN, flight_sql
+from tests.support.postgres import postgres
 
 COLUMNS = ("date", "account", *PLACES)
 Cells = Callable[[DrawnRow], Sequence[Any]]  # of a row: fine, cents, rate
@@ -118,6 +123,26 @@ def write_duckdb(types: Sequence[str], cells: Cells, folder: Path, rows: Sequenc
         database.executemany("insert into postings values (?, ?, ?, ?, ?)", list(table(rows, cells)))
 
 
+@contextmanager
+def serve_flight(folder: Path) -> Iterator[str]:
+    """Serve a database of DuckDB by Flight SQL; yield the options of its driver."""
+    with flight_sql(str(folder / "gl.db")) as server:
+        options = {"uri": f"grpc://127.0.0.1:{server.port}", "adbc.flight.sql.authorization_header": TOKEN}
+        yield json.dumps(options)
+
+
+@contextmanager
+def serve_postgres(types: Sequence[str], folder: Path) -> Iterator[str]:
+    """Serve the rows of a CSV file by PostgreSQL, in columns of some types; yield its URI."""
+    declared = ", ".join(f"{name} {kind}" for name, kind in zip(PLACES, types, strict=True))
+    with postgres(folder) as uri, psycopg.connect(uri) as database:
+        database.execute(f"create table postings (date date, account text, {declared})")
+        with database.cursor().copy("copy postings from stdin (format csv, header)") as copy:
+            copy.write((folder / "gl.csv").read_bytes())
+        database.commit()
+        yield uri
+
+
 DECIMALS = [pa.decimal128(24, 9), pa.decimal128(24, 2), pa.decimal128(24, 12)]
 WIDE = [pa.decimal128(38, 12)] * 3
 DOUBLES = [pa.float64()] * 3
@@ -153,6 +178,18 @@ def duckdb_of(types: Sequence[str], cells: Cells, **more: Any) -> Source:
     return Source(write=partial(write_duckdb, types, cells), **database("duckdb"), **more)
 
 
+def flight_of(types: Sequence[str], cells: Cells, **more: Any) -> Source:
+    """Return a database of DuckDB behind Flight SQL as a source."""
+    keys = {"source": {"kind": "flightsql", "options_env": CONNECTION}, "feed": {"extract": QUERY}}
+    return Source(write=partial(write_duckdb, types, cells), serve=serve_flight, **keys, **more)
+
+
+def postgres_of(types: Sequence[str], cells: Cells, **more: Any) -> Source:
+    """Return a database of PostgreSQL as a source."""
+    keys = {"source": {"kind": "postgresql", "uri_env": CONNECTION}, "feed": {"extract": QUERY}}
+    return Source(write=partial(write_csv, cells), serve=partial(serve_postgres, types), **keys, **more)
+
+
 INTEGERS: Final[Mapping[str, Any]] = {"holds": is_whole}
 SOURCES: Final[Mapping[str, Source]] = {
     "csv, decimals": Source(write=partial(write_csv, texts), **of_file("csv")),
@@ -176,4 +213,12 @@ SOURCES: Final[Mapping[str, Source]] = {
     "duckdb, decimal": duckdb_of(["decimal(24,9)", "decimal(24,2)", "decimal(24,12)"], exact),
     "duckdb, text": duckdb_of(["varchar"] * 3, texts),
     "duckdb, integer": duckdb_of(["bigint", "bigint", "hugeint"], wholes, **INTEGERS),
+    "flightsql, double": flight_of(["double"] * 3, doubles),
+    "flightsql, decimal": flight_of(["decimal(24,9)", "decimal(24,2)", "decimal(24,12)"], exact),
+    "flightsql, text": flight_of(["varchar"] * 3, texts),
+    "postgresql, double": postgres_of(["double precision"] * 3, printed),
+    "postgresql, numeric": postgres_of(["numeric(24,9)", "numeric(24,2)", "numeric(24,12)"], texts),
+    "postgresql, plain numeric": postgres_of(["numeric"] * 3, texts),
+    "postgresql, text": postgres_of(["text"] * 3, texts),
+    "postgresql, integer": postgres_of(["bigint"] * 3, wholes, **INTEGERS),
 }

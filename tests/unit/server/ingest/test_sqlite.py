@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from server.ingest import sqlite
-from server.ingest.columns import joined
+from server.ingest.columns import joined, to_text
 from server.ingest.load import BindingFailed
 from server.ingest.sampling import sample_source
 from tests.support.books import load_feeds
@@ -111,3 +111,9 @@ def test_an_interrupt_ends_a_query(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         load_feeds(instance, tmp_path / "state")
     timer.join()
+
+
+@pytest.mark.parametrize("largest", [2**53 - 1, -(2**53) + 1, 2**53, 2**53 + 1, 2**62])
+def test_a_whole_number_among_reals_keeps_its_digits_whatever_its_size(largest: int) -> None:
+    column = sqlite.typed("amount", [largest, 0.5, None])
+    assert [None if text is None else Decimal(text) for text in to_text(column)] == [largest, Decimal("0.5"), None]
