@@ -117,8 +117,9 @@ def compile_script(code: str) -> CodeType:
         tree = ast.parse(code, FILE)
     except SyntaxError as fault:
         raise UnsupportedFeature(f"line {fault.lineno or 1}: {fault.msg}: {(fault.text or '').strip()[:80]}") from fault
-    except (ValueError, RecursionError, MemoryError) as fault:
-        raise UnsupportedFeature(f"the script cannot be parsed ({fault}): write it in shorter expressions") from fault
+    except (ValueError, RecursionError, MemoryError) as fault:  # Python 3.11 raises a MemoryError without words
+        cause = f" ({fault})" if str(fault) else ""
+        raise UnsupportedFeature(f"the script cannot be parsed{cause}: write it in shorter expressions") from fault
     if sum(1 for _ in ast.walk(tree)) > MOST_NODES:
         raise UnsupportedFeature(
             f"the script has more than {MOST_NODES} parts: use loops and expressions instead of long literals"
