@@ -1,6 +1,7 @@
 """Every memo holds what would be made now, whatever was asked before and by whom: the check of memos, and of itself."""
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from engine.model.caching import LazyTable
 from engine.model.errors import Refusal
 from engine.plans.base_groups import AccumulatorTarget, BaseGroup
 from tests.support.books import ROOT
-from tests.support.memo_check import NOT_REMADE, MemoDiffers, checked_memos
+from tests.support.memo_check import NOT_REMADE, Checks, MemoDiffers, checked_memos
 from tests.support.varied import WHO, VariedBooks, calls, metric, statement
 
 LISTED = set(re.findall(r"^\| `(\S.*?)` \|", (ROOT / "docs" / "memos.md").read_text(encoding="utf-8"), re.MULTILINE))
@@ -90,6 +91,45 @@ def test_a_value_that_is_published_before_it_is_whole_is_found(tmp_path: Path, m
     with pytest.raises(MemoDiffers, match="read_beside"), checked_memos():
         books.ask(metric(), WHO[0])
     assert found
+
+
+def part_of(value: Any) -> Any:
+    """Return what a reader may see of a value that is not whole yet; the value itself if it is of one piece."""
+    if isinstance(value, dict):
+        return dict(list(value.items())[:-1])
+    if isinstance(value, frozenset | set):
+        return type(value)(sorted(value, key=repr)[:-1])
+    return value[:-1] if isinstance(value, list | tuple) and type(value) in (list, tuple) else value
+
+
+def test_every_value_that_is_published_before_it_is_whole_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader sees a part of what a table is filled with, once for each member of a shared object that has parts."""
+    books, get = VariedBooks(tmp_path), LazyTable.get
+    shown, found, checking = set[str](), set[str](), list[Checks]()
+
+    def too_early(self: LazyTable[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+        made: list[None] = []
+        value = get(self, key, lambda: (make(), made.append(None))[0])
+        reader = sys._getframe(2).f_code.co_qualname
+        if made or reader in shown or checking[0].is_making or (part := part_of(value)) is value or part == value:
+            return value
+        shown.add(reader)
+        return part
+
+    monkeypatch.setattr(LazyTable, "get", too_early)
+    with pytest.raises(MemoDiffers), checked_memos() as checks:
+        checking.append(checks)
+        for call in calls():
+            try:
+                books.ask(call, WHO[0])
+            except MemoDiffers as difference:
+                found.add(str(difference).partition(":")[0])
+            except Refusal:
+                continue
+    assert found == shown
+    assert shown >= {"BaseGroup.targets", "RaggedNodes.leaves", "DayCauses._causes_of_days"}
 
 
 def test_the_check_leaves_the_product_as_it_was() -> None:
