@@ -3,7 +3,7 @@
 A fault in profiles does not reject the instance. It denies the access that it concerns and is reported with the others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -86,6 +86,11 @@ class InstanceDocuments:
         read = [self.one(name, model) for name in names]
         return {document: file for document, file in read if file is not None}
 
+    def unread_statements(self, read: Collection[Document]) -> list[str]:
+        """Return the keys of the statements of whose files nothing fits; those of unreadable files are their names."""
+        left = (one for one in self.documents if one not in read and one.file.startswith("statements/"))
+        return [str(one.tree.get("statement")) if isinstance(one.tree, dict) else Path(one.file).stem for one in left]
+
     def table(self, file: str) -> Document:
         """Read a table that instance.yaml names."""
         document = read_table(self.folder, file)
@@ -142,12 +147,13 @@ def read_instance(folder: Path) -> Instance:
         reading.stop_at_faults()  # metrics of an invalid file are unknown, so their uses cannot be checked
     builder = MetricBuilder(domain_files, domains, dimensions)
     metrics = builder.build()
-    statements = StatementBuilder(statement_files, domains, dimensions, metrics).build()
+    unread = reading.unread_statements(statement_files.keys())
+    statements = StatementBuilder(statement_files, domains, dimensions, metrics, unread).build()
     if any(known.faults for known in (table, trading) if known):
         reading.stop_at_faults()  # the periods are unknown, so their uses cannot be checked
     scenarios = build_scenarios(scenarios_doc, scenarios_file, domains, dimensions, calendar)
     comparisons = build_comparisons(scenarios_doc, scenarios_file, scenarios)
-    default = build_default(instance_doc, instance, statements, scenarios, calendar)
+    default = build_default(instance_doc, instance, [*statements, *unread], scenarios, calendar)
     placement = build_placement(instance_doc, instance)
     profiles = build_profiles(reading.profiles, profiles_file, scenarios, domains, dimensions)
     restricted = frozenset(dimensions[key].leaf for key in profiles.restricted)

@@ -1,6 +1,6 @@
 """Builds scenarios, variants and comparisons from scenarios.yaml, and the default report from instance.yaml."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 
 from engine.instance.documents import Document, Location, known
@@ -8,7 +8,7 @@ from engine.instance.schema.books import InstanceFile
 from engine.instance.schema.registry import AdjustPart, ScenarioPart, ScenariosFile, VariantPart
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import DAY
-from engine.model.catalogue import Dimension, Domain, ReportDefault, Statement
+from engine.model.catalogue import Dimension, Domain, ReportDefault
 from engine.model.errors import BadPeriod
 from engine.model.exact import ONE, Exact
 from engine.model.scenarios import Adjustment, Scenario, Variant, resolve
@@ -143,7 +143,7 @@ def check_reference(document: Document, location: Location, reference: str, scen
 def build_default(
     document: Document,
     file: InstanceFile,
-    statements: Mapping[str, Statement],
+    statements: Collection[str],
     scenarios: Mapping[str, Scenario],
     calendar: Calendar,
 ) -> ReportDefault:

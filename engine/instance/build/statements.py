@@ -1,6 +1,6 @@
 """Builds statements from statements/*.yaml: expands includes, and resolves and types the formulas of lines."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -46,6 +46,7 @@ class StatementBuilder:
     domains: Mapping[str, Domain]
     dimensions: Mapping[str, Dimension]
     metrics: Mapping[str, Metric]
+    unread: Collection[str] = ()  # keys of statements whose files have faults that are told already
     built: dict[str, Statement] = field(default_factory=dict)
 
     def build(self) -> dict[str, Statement]:
@@ -89,6 +90,8 @@ class StatementBuilder:
             elif part.include in above:
                 circle = " → ".join((*above[above.index(part.include) :], part.include))
                 document.fault(["lines", place, "include"], f"statements include each other in a circle: {circle}")
+            elif part.include in self.unread:
+                continue
             elif part.include not in by_key:
                 document.fault(
                     ["lines", place, "include"],

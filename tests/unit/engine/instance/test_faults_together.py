@@ -77,3 +77,40 @@ def test_a_file_of_which_nothing_fits_leaves_the_faults_of_others(tmp_path: Path
     with pytest.raises(InstanceFaults) as faults:
         read_instance(folder)
     assert {fault.file for fault in faults.value.faults} == {f"{key}s/{part}.yaml", "scenarios.yaml"}
+
+
+SMALL = """
+time: {column: date}
+dimensions: {entity: entity}
+measures: {amount: {}}
+metrics:
+  m: {measure: amount}
+"""
+BROKEN = {
+    "a bad line": "statement: pnl\nlines:\n  - {metrc: revenue}\n",
+    "another key than its file": "statement: pnl\nlines: 7\n",
+    "no YAML": "statement: pnl\nlines: [\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("fault", "file"),
+    [(fault, file) for fault in BROKEN for file in ("pnl.yaml", "profit.yaml")][:-1],  # no YAML says no key
+)
+def test_a_statement_whose_file_has_a_fault_is_not_said_to_be_missing(tmp_path: Path, fault: str, file: str) -> None:
+    folder = write_instance(
+        tmp_path / "shop",
+        facts={"gl": "date scenario entity amount"},
+        domains={"gl": SMALL},
+        dimensions="entity: {kind: leaf}\n",
+        statements={"whole": "  - {include: pnl}\n  - {include: lost}\n"},
+    )
+    (folder / "statements" / file).write_text(BROKEN[fault])
+    with (folder / "instance.yaml").open("a") as written:
+        written.write("default: {statement: pnl}\n")
+    with pytest.raises(InstanceFaults) as faults:
+        read_instance(folder)
+    told = [(known.file, known.found) for known in faults.value.faults]
+    assert [name for name, found in told if "no statement" in found] == ["statements/whole.yaml"], told
+    assert ("statements/whole.yaml", "there is no statement 'lost'") in told
+    assert any(name == f"statements/{file}" for name, _ in told)
