@@ -12,6 +12,7 @@ from random import Random
 from statistics import median, quantiles
 from time import perf_counter, time
 
+from benches.attackers import attack_all
 from benches.books import demo_books
 from benches.callers import GOALS, PART, BusyCaller, Call, LatencyTotals
 from tests.support.issuing import Issuer, issuing
@@ -119,6 +120,7 @@ def main(rows: int, seconds: int = SECONDS) -> None:
             wait_for(lambda: server.log.read_text().count(" serves") >= workers)  # noqa: B023 - in this round
             print(f"{workers} workers, {rows // PART:,} rows")
             failed += report(Crowd(server, issuer), seconds)
+    failed += attack_all()
     if failed:
         raise SystemExit("; ".join(failed))
 

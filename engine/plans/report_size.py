@@ -20,7 +20,7 @@ from engine.plans.measure import Batch
 from engine.plans.places import is_place
 from engine.plans.term_reads import distinct_keys
 from engine.plans.weights import Members
-from engine.plans.window_size import values_in_windows
+from engine.plans.window_size import unbounded, values_in_windows
 from engine.queries.values import Ranking
 
 MOST_FIGURES = 1_000_000  # that a report shows
@@ -75,7 +75,11 @@ def report_size(
             raise too_many(plan) if shown < groups else too_much_work(plan, most_groups)
         combinations = known
     places = combinations * each + totals
-    return ReportSize(places * figures, places, values_in_windows(plan))
+    size = ReportSize(places * figures, places)
+    for batch in unbounded(plan):
+        admit(replace(size, counted=MOST_GROUPS))
+        size = replace(size, values=size.values + values_in_windows(batch, plan))
+    return size
 
 
 def most_combinations(plan: FigurePlan) -> int:

@@ -27,15 +27,12 @@ MOST_LAST_KNOWN = 10_000_000  # leaves that the windows of a report find the las
 MOST_COMBINED = 50_000_000  # members and amounts that windows put together, each in each interval of each window
 
 
-def values_in_windows(plan: FigurePlan) -> int:
-    """Return how many values the windows of batches that may be too large read. Raises BadArguments if they are."""
-    found = 0
-    for batch in unbounded(plan):
-        held = leaves_held(batch, plan) if is_last_known(batch) else members_held(batch, plan)
-        if held > most_of(batch):
-            raise too_many_values(batch, held, plan)
-        found += held
-    return found
+def values_in_windows(batch: Batch, plan: FigurePlan) -> int:
+    """Return how many values the windows of a batch read. Raises BadArguments if they are more than a report reads."""
+    held = leaves_held(batch, plan) if is_last_known(batch) else members_held(batch, plan)
+    if held > most_of(batch):
+        raise too_many_values(batch, held, plan)
+    return held
 
 
 def unbounded(plan: FigurePlan) -> Iterator[Batch]:

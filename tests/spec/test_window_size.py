@@ -7,7 +7,14 @@ import pytest
 
 from engine.door import Door
 from engine.model.errors import BadArguments
-from engine.plans import window_size
+from engine.model.requests import ColumnRequest, MetricRequest
+from engine.plans import report_size, window_size
+from engine.plans.figures import plan_metrics
+from engine.plans.report_size import ReportSize
+from engine.queries.reports import metric_query
+from engine.report.run import run
+from server.http.dispatch import LARGE_BYTES
+from tests.support.leaving import ClientGone
 from tests.support.small import small_books
 
 DAYS = [date(2021, 1, 1) + timedelta(at) for at in range(31)]
@@ -84,3 +91,27 @@ def test_windows_that_do_not_overlap_and_sums_are_not_counted(books: Door, monke
     monkeypatch.setattr(window_size, "MOST_COMBINED", 32 * 2 * 12 * 12)  # each day in two windows, of all members
     monkeypatch.setattr(window_size, "members_held", None)
     assert len(ask(books, "buyers", "actual", "product")) == 1
+
+
+@pytest.mark.parametrize("metric", ["buyers", "smallest", "owed"])
+def test_a_count_of_what_windows_read_is_admitted_before_it_reads(
+    books: Door, monkeypatch: pytest.MonkeyPatch, metric: str
+) -> None:
+    monkeypatch.setattr(window_size, "MOST_COMBINED", 10)
+    monkeypatch.setattr(window_size, "MOST_LAST_KNOWN", 10)
+    monkeypatch.setattr(report_size, "values_in_windows", None)
+    sizes: list[ReportSize] = []
+
+    def refuse(size: ReportSize) -> None:
+        sizes.append(size)
+        raise ClientGone
+
+    columns = (ColumnRequest(scenario="actual@ltm", alias="A"),)
+    first, last = JANUARY
+    asked = MetricRequest(
+        metrics=(metric,), scenarios=columns, period_start=first, period_end=last, dimensions=("customer", "date")
+    )
+    plan = plan_metrics(metric_query(asked, books.reader), books.reader)
+    with pytest.raises(ClientGone):
+        run(plan, admit=refuse)
+    assert [size.bytes > LARGE_BYTES for size in sizes] == [True]
