@@ -1,5 +1,6 @@
 """Deliveries: the rows of one binding, from its extract to a live table in a stage of the store."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -18,6 +19,7 @@ from engine.facts.writer import Stage
 from engine.instance.build.feeds import MEMBER_COLUMNS, NODE_COLUMNS, attributes_of
 from engine.model.calendar.periods import PeriodRange, Span
 from engine.model.catalogue import Catalogue, Dimension, Domain
+from engine.model.errors import quoted
 from engine.model.exact import Exact
 from engine.model.extract_formats import BlankRule, NumberFormat
 from engine.model.fact_store import DATE
@@ -40,7 +42,7 @@ from server.ingest.folder import BooksFolder
 from server.ingest.mapper import ExtractMapper
 from server.ingest.rates import LiveTables, convert, parse_day_ranges, shape_rates
 from server.ingest.rejects import VALIDATE, LoadFailed, Rejects
-from server.ingest.reshape import UnloadedRows, reshape
+from server.ingest.reshape import UnloadedRows, columns_of_file, reshape
 from server.ingest.rounding import RoundingDifference
 from server.ingest.sources import extract
 from server.ingest.surveys import SurveyedTable, survey_table
@@ -131,6 +133,7 @@ def shape_members(shaping: ExtractMapper, dimension: Dimension, catalogue: Catal
 
 def shape_nodes(shaping: ExtractMapper, members: pl.Series | None) -> pl.DataFrame:
     """Return the nodes of an extract; what makes no tree is found when the tree is grown."""
+    refuse_validity(shaping)
     columns = {name: shaping.ids(name, optional=name != "node") for name in NODE_COLUMNS}
     rejects = shaping.rejects
     rejects.where(columns["node"].is_null(), "node", columns["node"], "is missing")
@@ -145,6 +148,17 @@ def shape_nodes(shaping: ExtractMapper, members: pl.Series | None) -> pl.DataFra
         strange = columns["leaf"].is_not_null() & ~columns["leaf"].is_in(members.implode())
         rejects.where(strange, "leaf", columns["leaf"], "is no member")
     return shaping.finish(columns)
+
+
+def refuse_validity(shaping: ExtractMapper) -> None:
+    """Refuse columns of validity of a table of nodes: they are not read, so each row would count at all times."""
+    names = [name for name in columns_of_file(shaping.extract) if VALIDITY.fullmatch(name)]
+    if names:
+        raise LoadFailed(
+            VALIDATE,
+            f"{shaping.binding.key} has {quoted(names)}, and validity is not read: each row would count at all times. "
+            "Load the nodes of one time, without these columns",
+        )
 
 
 def plain_decimals(column: pl.Series) -> pl.Series:
@@ -166,6 +180,7 @@ def is_decimal(value: str) -> bool:
 # lock.
 
 
+VALIDITY = re.compile(r"(valid|effective)[ _-]?(from|to|until|through)", re.IGNORECASE)  # columns of a node table
 Progress = Callable[[str, str, int], None]  # binding, what is being done, rows
 
 

@@ -2,7 +2,7 @@
 
 import codecs
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -295,7 +295,7 @@ def join_names(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the column names that rows of headings make together.
 
     A merged cell is written in its first column only: an empty heading above a name takes the text to its left. A
-    column without any name is called by its letter.
+    column without any name is called by its letter, and columns of one name by that and their number: x_1, x_2.
     """
     width = max(map(len, rows))
     table = [
@@ -307,12 +307,22 @@ def join_names(rows: Sequence[Sequence[str]]) -> list[str]:
             row[at] = row[at] or (row[at - 1] if last[at] else "")
     joined = [" ".join(cell for cell in column if cell) for column in zip(*table, strict=True)]
     named = [name or letter for name, letter in zip(joined, letters(width), strict=True)]
-    counts: dict[str, int] = {}
+    seen: dict[str, int] = {}
     for at, name in enumerate(named):
-        counts[name] = counts.get(name, 0) + 1
-        if counts[name] > 1:
-            named[at] = f"{name}_{counts[name]}"
+        if named.count(name) > 1 or name in seen:
+            seen[name] = seen.get(name, 0) + 1
+            named[at] = numbered(name, seen[name])
     return named
+
+
+def numbered(name: str, number: int) -> str:
+    """Return what a column is called whose name several have."""
+    return f"{name}_{number}"
+
+
+def is_doubled(name: str, names: Collection[str]) -> bool:
+    """Tell whether several columns have a name, so that none is called by it alone."""
+    return name not in names and {numbered(name, 1), numbered(name, 2)} <= set(names)
 
 
 def letters(count: int) -> list[str]:

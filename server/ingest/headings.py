@@ -21,7 +21,7 @@ from server.ingest.dialect import (
 )
 from server.ingest.dialect import HEAD as BYTES
 from server.ingest.encodings import UTF8, UTF16, detect_encoding
-from server.ingest.files import csv_rows, join_names, letters
+from server.ingest.files import csv_rows, is_doubled, join_names, letters
 from server.ingest.findings import Ambiguity, Finding
 
 PIECE: Final = 1 << 14  # bytes that are read at each place behind the first ones
@@ -90,7 +90,8 @@ def heading_rows(
         if max(rows, default=above + 1) > len(records):
             return None
         names = join_names([records[row - 1] for row in rows]) if rows else letters(len(records[above]))
-        if required <= set(names) if required else len(names) > 1:
+        held = all(name in names or is_doubled(name, names) for name in required)
+        if held if required else len(names) > 1:
             return rows
     return None
 

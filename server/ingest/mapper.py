@@ -16,6 +16,7 @@ from server.ingest.amounts import WrittenAmounts, by_side, multiply, plain_numbe
 from server.ingest.columns import NO_RESIDUES, ParsedColumn, Residues, to_text
 from server.ingest.dates import iso_texts, joined_parts
 from server.ingest.detection import undecided
+from server.ingest.files import is_doubled, numbered
 from server.ingest.findings import Ambiguity, Reading, located
 from server.ingest.notation import FORMULA_FAULT
 from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
@@ -51,6 +52,13 @@ class ExtractMapper:
         """Return a column of the extract. Raises LoadFailed if it has none of this name."""
         if name not in self.extract.columns or name in (FILE, ROW):
             known = columns_of_file(self.extract)
+            if is_doubled(name, known):
+                first, second = numbered(name, 1), numbered(name, 2)
+                raise LoadFailed(
+                    VALIDATE,
+                    f"'{name}' names two columns of {self.binding.key}, here {first} and {second}; choose one of them: "
+                    f"map: {{{name}: {first}}}",
+                )
             message = f"the extract of {self.binding.key} has no column '{name}'; it has {', '.join(known)}"
             marks = [mark for mark in OTHER_SEPARATORS if len(known) == 1 and mark in known[0]]
             if marks:

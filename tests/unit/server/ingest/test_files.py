@@ -68,7 +68,7 @@ def test_a_table_without_names_has_the_letters_of_a_spreadsheet(tmp_path: Path) 
 def test_headings_of_several_rows_are_joined_and_merged_cells_reach_to_the_right() -> None:
     upper, lower = ["Konto", "2026", "", "2027", ""], ["", "Jan", "Feb", "Jan", ""]
     assert join_names([upper, lower]) == ["Konto", "2026 Jan", "2026 Feb", "2027 Jan", "E"]
-    assert join_names([["Amount\n EUR ", "x", "x"]]) == ["Amount EUR", "x", "x_2"]
+    assert join_names([["Amount\n EUR ", "x", "x"]]) == ["Amount EUR", "x_1", "x_2"]
 
 
 @pytest.mark.parametrize("piece", [1, 2, 3, 100])
