@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from datetime import date
-from decimal import Context, Decimal
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
@@ -198,7 +198,7 @@ def without_residue(number: Decimal, places: int) -> Decimal | None:
     tiny = Decimal((0, (5,), -places - TINY_PLACES - 1))
     if abs(number) < tiny:
         return Decimal(0)
-    shown = Context(prec=SURE_DIGITS).plus(number).normalize()
+    shown = Decimal(f"{float(number):.{SURE_DIGITS}g}").normalize()  # of the double: its text may lie halfway
     is_residue = abs(number - shown) < max(tiny, abs(number) * NOISE)
     return shown if is_residue and -int(shown.as_tuple().exponent) <= places else None
 

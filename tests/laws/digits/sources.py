@@ -120,7 +120,9 @@ def write_duckdb(types: Sequence[str], cells: Cells, folder: Path, rows: Sequenc
     declared = ", ".join(f"{name} {kind}" for name, kind in zip(PLACES, types, strict=True))
     with duckdb.connect(str(folder / "gl.db")) as database:
         database.execute(f"create table postings (date date, account text, {declared})")
-        database.executemany("insert into postings values (?, ?, ?, ?, ?)", list(table(rows, cells)))
+        lines = [pa.array(line) for line in zip(*table(rows, cells), strict=True)]
+        database.register("lines", pa.table(dict(zip(COLUMNS, lines, strict=True))))
+        database.execute("insert into postings select * from lines")
 
 
 @contextmanager

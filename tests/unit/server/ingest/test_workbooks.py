@@ -107,6 +107,8 @@ RESIDUES = [  # a text, the places of its measure, what is loaded, what is lost 
     ("1234.5600001", 2, None, "0"),
     ("12345678901234.567", 2, None, "0"),  # an exact text: 15 digits of it would be another amount
     ("1234567890123.4602", 2, "1234567890123.46", "0.0002"),  # one step of a double that large
+    ("8801046149591.205", 2, "8801046149591.21", "0.005"),  # the text is halfway, its double is above
+    ("-9598477622420.715", 2, "-9598477622420.71", "0.005"),  # below
     ("0.00000000001", 9, None, "0"),
     ("0.00000000000001", 9, "0", "1E-14"),
     ("7.5", 0, None, "0"),
