@@ -183,6 +183,14 @@ class LastClosed(Struct, frozen=True):
         grains = (Grain.MONTH, Grain.QUARTER, Grain.YEAR)
         return next((grain for grain in grains if any(domain.carries(grain) for domain in self.domains)), Grain.MONTH)
 
+    @property
+    def example(self) -> Mapping[str, str]:
+        """A range to ask for: the last closed period, or one of the calendar where none is known."""
+        if self.day() is None:
+            return self.calendar.example
+        code = self.period("last_closed", 0, self.grain(), "period_start").code
+        return {"period_start": code, "period_end": code}
+
     def code(self, text: str, grain: Grain, field: str) -> str:
         """Return the code of a period as people write it; a last closed one has the grain given. Raises BadPeriod."""
         if is_undated(text):
@@ -255,7 +263,7 @@ def resolve_range(asked: ReportRequest | RowsRequest, default: ReportDefault, la
         raise BadPeriod(
             "Give period_start and period_end; these books have no default period.",
             field="period_start",
-            example={"period_start": "2025-01", "period_end": "2025-12"},
+            example=last_closed.example,
         )
     if is_undated(start) or is_undated(end):
         return undated_range(start, end, last_closed.domains)
@@ -268,9 +276,15 @@ def resolve_range(asked: ReportRequest | RowsRequest, default: ReportDefault, la
             f"{' or '.join(grain.value for grain in Grain if grain in carried)}.",
             field="period_start",
             got=start,
-            valid=[grains[grain].example for grain in carried],
+            valid=[known.code for grain in carried for known in whole(resolved, grain, last_closed.calendar)],
         )
     return resolved
+
+
+def whole(asked: PeriodRange, grain: Grain, calendar: Calendar) -> Sequence[Period]:
+    """Return the period of a grain that has the first day of a range, if the calendar has one."""
+    found = calendar.at(asked.span.first, grain)
+    return (found,) if found else ()
 
 
 def is_undated(text: str) -> bool:

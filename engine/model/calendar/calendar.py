@@ -1,5 +1,6 @@
 """The calendar of an instance: parses period codes and shifts ranges through time."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
@@ -54,8 +55,7 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def example(self) -> Mapping[str, str]:
         """An example range in the form of a call's arguments."""
-        code = self.grains[Grain.MONTH].example
-        return {"period_start": code, "period_end": code}
+        return dict.fromkeys(("period_start", "period_end"), self.grains[Grain.MONTH].example)
 
     @cached_property
     def codes(self) -> str:
@@ -76,7 +76,7 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
                     f"{first} to {last}.",
                     field=field,
                     got=code,
-                    example=rules.example,
+                    example=self.nearest(code, grain, ordinal, field),
                 )
             return self.period(grain, ordinal)
         raise BadPeriod(
@@ -86,6 +86,14 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
             valid=[rules.example for rules in self.grains.values()],
             example=dict(self.example) if field in self.example else self.example["period_start"],
         )
+
+    def nearest(self, code: str, grain: Grain, ordinal: int | None, field: str) -> dict[str, str] | str:
+        """Return a period that exists instead of one that does not: of the same year, or else the nearest one."""
+        rules, known = self.grains[grain], self.ordinals[grain]
+        same_year = re.sub(r"\d{4}", re.findall(r"\d{4}", code)[0], rules.example, count=1)
+        wanted = rules.parse(same_year) if ordinal is None else ordinal
+        near = self.period(grain, known[-1] if wanted is None else min(max(wanted, known[0]), known[-1])).code
+        return {field: near} if field in self.example else near
 
     def read(self, text: str, field: str = "period_start", asked: Mapping[str, str] | None = None) -> Period:
         """Return the period of a code, or of words that can mean one period only. Raises BadPeriod otherwise.
