@@ -17,6 +17,7 @@
     drivers     the drivers of Snowflake and BigQuery against their protocol on this machine, and the contract, the laws
                 and the questions of books that attach tables of both
     install     the wheel and the bundle installed as by a user, with every package from the index
+    pythons     make serve, the wheel, the jail, the demo's digest and the cases under each newer Python that is here
     attacks     every attack on the jail, with the language of scripts and with the jail alone
     fuzz        twenty thousand calls with mutated arguments, as many mutated instance files, and ten thousand charts of
                 random results
@@ -73,7 +74,9 @@ PARTS: Mapping[str, Sequence[str]] = {
     "spark": (*OF_ENGINES, f"{UNITS}/deep_spark.py"),
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
 }
-MUTATIONS, SCOPE, INSTALL, DRIVERS = "mutations", "scope", "install", "drivers"
+MUTATIONS, SCOPE = "mutations", "scope"
+INSTALL, DRIVERS, PYTHONS = "install", "drivers", "pythons"
+MODULES = {INSTALL: "fresh_install", DRIVERS: "fresh_drivers", PYTHONS: "other_pythons"}  # of tests/support
 DIFFERENTIAL = "differential"
 WAREHOUSES, SPARK = "warehouses", "spark"
 INSTALLING = ("pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r")
@@ -116,10 +119,8 @@ def rounds(part: str) -> list[list[str]]:
         return [[sys.executable, "-m", "tests.laws.scoped.law", str(seed), str(SEARCHED)]]
     if part == DIFFERENTIAL:
         return [[sys.executable, "-m", "tests.differential", str(ROUND), str(seed)]]
-    if part == INSTALL:
-        return [[sys.executable, "-m", "tests.support.fresh_install"]]
-    if part == DRIVERS:
-        return [[sys.executable, "-m", "tests.support.fresh_drivers"]]
+    if part in MODULES:
+        return [[sys.executable, "-m", f"tests.support.{MODULES[part]}"]]
     if part in ENGINES:
         asked = [*PYTEST, f"--hypothesis-seed={seed}", "-k", CHOSEN[part], *PARTS[part]]
         if part == SPARK and not (find_program("java") or os.environ.get("JAVA_HOME")):
@@ -156,7 +157,7 @@ def main() -> int:
     """Run the parts that are asked for, all of them where none is; 1 where one fails."""
     parser = ArgumentParser(prog="python -m tests.deep")
     parser.add_argument("minutes", type=float)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, SCOPE, DIFFERENTIAL, INSTALL, DRIVERS, MUTATIONS, []])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, SCOPE, DIFFERENTIAL, *MODULES, MUTATIONS, []])
     asked = parser.parse_args()
     passed = [run(part, asked.minutes) for part in asked.parts or [*PARTS, SCOPE, DIFFERENTIAL, MUTATIONS]]
     return 0 if all(passed) else 1
