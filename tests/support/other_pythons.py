@@ -29,19 +29,17 @@ STATEMENT = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_
 
 def others() -> dict[str, str | None]:
     """Return the newer releases with a program that runs each, None where there is none."""
-    named = {Path(program).resolve(): program for program in filter(None, os.environ.get("PYTHONS", "").split(":"))}
-    found: dict[str, str | None] = {}
-    for minor in range(sys.version_info.minor + 1, NEWEST + 1):
-        release = f"3.{minor}"
-        known = next((program for program in named.values() if release_of(program) == release), None)
-        found[release] = known or find_program(f"python{release}")
-    return found
+    releases = [f"3.{minor}" for minor in range(sys.version_info.minor + 1, NEWEST + 1)]
+    on_path = [find_program(f"python{release}") for release in releases]
+    named = os.environ.get("PYTHONS", "").split(":")
+    found = {release_of(program): program for program in (*on_path, *named) if program}
+    return {release: found.get(release) for release in releases}
 
 
 def release_of(program: str) -> str:
-    """Return the release of a program of Python, such as 3.13."""
+    """Return the release of a program of Python, such as 3.13; nothing where it does not run."""
     said = "import sys; print('%d.%d' % sys.version_info[:2])"
-    return subprocess.run([program, "-c", said], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run([program, "-c", said], capture_output=True, text=True, check=False).stdout.strip()
 
 
 def serve_and_ask(clone: Path, program: str) -> int:
