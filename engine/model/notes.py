@@ -105,6 +105,9 @@ NOTES: dict[str, Wording] = {
         "{scenario} reads a window of its own for each period of the breakdown; its total is that of {window}, not "
         "their sum.",
     ),
+    "blend_switches": Wording(
+        Severity.INFO, "{scenario} of {domain} has {first} through {last} and {second} after it.", ("scenario", "last")
+    ),
     "anchor": Wording(
         Severity.INFO, "Balances of {domain} ({group}) in {scenario} are those at the close of {anchor}."
     ),

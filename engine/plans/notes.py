@@ -24,6 +24,7 @@ def notes(plan: FigurePlan) -> Iterator[Note]:
     for column_read in plan.distinct_reads:
         yield from window_notes(plan, column_read)
         yield from variant_notes(plan, column_read.side)
+        yield from blend_notes(plan, column_read)
         yield from anchor_notes(plan, column_read)
     for column, column_reads in zip(plan.query.columns, plan.columns, strict=True):
         if isinstance(column.reference, Variance):
@@ -89,6 +90,18 @@ def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
                 yield Note.of(
                     "variant_untouched", scenario=side.key, dimensions=" and ".join(lacking), domain=domain.key
                 )
+
+
+def blend_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
+    """Yield the note on the day after which a blend reads its second scenario, where that lies inside the days read."""
+    side, window = column_read.side, column_read.windows[-1]
+    for domain in plan.domains:
+        last = side.boundary(domain)
+        if last is not None and window.spans and window.last and window.spans[0].first <= last < window.last:
+            first, second = (term.key for term in side.terms)
+            yield Note.of(
+                "blend_switches", domain=domain, scenario=side.key, first=first, second=second, last=last.isoformat()
+            )
 
 
 def anchors(plan: FigurePlan, column_read: ColumnRead) -> list[tuple[Base, Anchor]]:

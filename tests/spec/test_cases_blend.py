@@ -230,3 +230,22 @@ def test_three_scenarios_are_no_blend(tmp_path: Path) -> None:
     books = blended(tmp_path, ACTUAL)
     with pytest.raises(BadArguments, match="a blend is made of two scenarios"):
         books.metric("revenue", scenarios={"X": "actual+forecast+budget", "A": "actual"}, period="2021")
+
+
+@pytest.mark.parametrize(
+    ("period", "scenario", "said"),
+    [
+        ("2021", "actual+forecast", True),
+        ("2021-06", "actual+forecast", False),
+        ("2021-07", "actual+forecast", False),
+        ("2021-08", "actual+forecast@ytd", True),
+        ("2021", "var(actual+forecast,forecast)", True),
+        ("2021", "actual", False),
+    ],
+)
+def test_a_result_says_where_its_blend_switches(tmp_path: Path, period: str, scenario: str, *, said: bool) -> None:
+    books = blended(tmp_path, ACTUAL + "\n" + FORECAST)
+    report = books.metric("revenue", scenarios={"X": scenario}, period=period)
+    found = [note.message for note in report.notes if note.code == "blend_switches"]
+    view = "actual+forecast@ytd" if scenario.endswith("@ytd") else "actual+forecast"
+    assert found == ([f"{view} of gl has actual through 2021-06-30 and forecast after it."] if said else [])
