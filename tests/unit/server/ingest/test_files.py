@@ -92,8 +92,8 @@ def test_the_footer_is_left_out_however_the_rows_come(
             "gl.csv row 2 has 2 values, and the table has 1 columns; set csv: {separator: …} or csv: {header_row: …}",
         ),
         ('a,b\n1,"x\ny"\n1,2,3\n', {}, "gl.csv row 3 has 3 values, and the table has 2 columns"),
-        ("a\nü\n", {"encoding": "utf-16"}, "gl.csv is written in another encoding ('utf-16-le' codec"),
-        ("a\n\x81\n", {"encoding": "windows-1252"}, "gl.csv is written in another encoding ("),
+        ("a\nü\n", {"encoding": "utf-16"}, "gl.csv is written in another encoding; set csv: {encoding"),
+        ("a\n\x81\n", {"encoding": "windows-1252"}, "gl.csv is written in another encoding; set csv: {encoding"),
     ],
 )
 def test_a_file_that_is_written_otherwise_is_refused(tmp_path: Path, text: str, said: Any, says: str) -> None:
