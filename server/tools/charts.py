@@ -122,7 +122,7 @@ def refuse_nothing(asked: ChartRequest) -> None:
     """Refuse a call with neither a script nor a chart, and a picture of no chart."""
     if asked.chart_spec is not None:
         return
-    chart_spec = {"chart_spec": {"chart_type": "bar", "title": "Revenue by region"}}
+    chart_spec = {"chart_spec": {"chart_type": "bar", "title": "Figures by member"}}
     if asked.picture:
         raise BadArguments(
             "picture draws a chart, and there is no chart_spec. Add one, or leave picture out.",
