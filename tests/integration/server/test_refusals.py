@@ -66,7 +66,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         (
             "run_metric",
             {"metrics": ["headcount"], "scenarios": ACTUAL, "period_start": "2021-01-05"},
-            {"error_type": "grain_unavailable", "field": "period_start", "valid": ["2025-03", "2025-Q1", "2025"]},
+            {"error_type": "grain_unavailable", "field": "period_start", "valid": ["2021-01", "2021-Q1", "2021"]},
         ),
         (
             "run_metric",
