@@ -22,16 +22,16 @@ def issuer() -> Iterator[Issuer]:
         yield running
 
 
-def provider_of(issuer: Issuer, discovery: str | None = None) -> OidcProvider:
-    """Return an issuer as a provider."""
-    return OidcProvider(issuer.url, discovery or issuer.url + DISCOVERY)
+def provider_of(issuer: Issuer, discovery: str | None = None, seconds: float = 30) -> OidcProvider:
+    """Return an issuer as a provider, with time enough for a busy machine."""
+    return OidcProvider(issuer.url, discovery or issuer.url + DISCOVERY, seconds, seconds)
 
 
 def in_cache(issuer: Issuer, scene: Callable[[KeyCache], Awaitable[Any]], **times: float) -> Any:
     """Return what a scene with a cache of an issuer's keys ends with."""
 
     async def run() -> Any:
-        return await scene(KeyCache(provider_of(issuer).keys, RefreshTimes(**times)))
+        return await scene(KeyCache(provider_of(issuer, seconds=3).keys, RefreshTimes(**times)))
 
     return asyncio.run(run())
 
