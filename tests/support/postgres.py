@@ -8,13 +8,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex, token_urlsafe
-from signal import SIGINT
+from signal import SIGINT, SIGQUIT
 
 import psycopg
 
 from server.run.embedded import launch
 from server.run.embedded.binaries import PostgresBinaries, known_binaries
-from server.run.embedded.keeper import Keeper
+from server.run.embedded.keeper import STOPPING, Keeper
 from server.run.embedded.servers import EmbeddedPostgres
 from server.run.embedded.users import hand_over, server_user, way_of
 from tests.support.serving import free_port, wait_for
@@ -93,10 +93,14 @@ class SeparateServer:
         return True
 
     def stop(self) -> None:
-        """Stop it."""
+        """Stop it: at once if a session that has yet to give its password holds it, which it may for a minute."""
         if self.process is not None:
             self.process.send_signal(SIGINT)
-            self.process.wait(DEADLINE)
+            try:
+                self.process.wait(STOPPING)
+            except subprocess.TimeoutExpired:
+                self.process.send_signal(SIGQUIT)
+                self.process.wait(DEADLINE)
 
 
 @contextmanager
