@@ -1,6 +1,6 @@
 """Cells of sheets: a value, how it looks, and the rows and headings that cells form.
 
-A spreadsheet holds 15 significant digits. A figure with more digits is written as text.
+A spreadsheet holds 15 significant digits. The cell of a figure with more digits carries all of them beside its number.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ class SheetCell(NamedTuple):
 
     value: str | float | bool | None
     look: Look = PLAIN_TEXT
-    long_number: bool = False  # a number too long for a spreadsheet, as text
+    digits: str | None = None  # all digits of a number that has more than a spreadsheet holds
 
 
 class SheetRow(NamedTuple):
@@ -91,14 +91,18 @@ class Sheet(Struct, frozen=True, kw_only=True):
 
 
 def number_cell(figure: Exact, look: Look, *, quotient: bool) -> SheetCell:
-    """Return the cell of a figure: a number, or text if a spreadsheet would round it."""
+    """Return the cell of a figure: a number, with all digits if a spreadsheet would round it."""
     if -SURE < figure.numerator < SURE and figure.denominator in POWERS_OF_TEN:
         return SheetCell(figure.numerator / figure.denominator, look)
-    digits = figure.digits(quotient=quotient)
+    return digits_cell(figure.digits(quotient=quotient), look)
+
+
+def digits_cell(digits: str, look: Look) -> SheetCell:
+    """Return the cell of a plain number: text if it is beyond all doubles."""
     number = float(digits)
-    if significant(digits) <= DIGITS and not isinf(number):
-        return SheetCell(number, look)
-    return SheetCell(digits, look_of(TEXT, look.style), long_number=True)
+    if isinf(number):
+        return SheetCell(digits, look_of(TEXT, look.style), digits)
+    return SheetCell(number, look, digits if significant(digits) > DIGITS else None)
 
 
 def significant(digits: str) -> int:

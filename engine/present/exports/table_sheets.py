@@ -8,7 +8,6 @@ from math import isfinite, isnan
 from engine.model.calendar.periods import parse_day
 from engine.model.exact import Exact
 from engine.present.exports.cells import (
-    DIGITS,
     FIRST_DAY,
     INSTANT,
     ROOM,
@@ -19,9 +18,9 @@ from engine.present.exports.cells import (
     SheetCell,
     SheetRow,
     day_cell,
+    digits_cell,
     look_of,
     number_cell,
-    significant,
     wide_enough,
 )
 from engine.report.explanation import ExplainedList, ExplainedRow, Explanation
@@ -136,10 +135,8 @@ def plain_cell(value: object) -> SheetCell:
     match value:
         case bool():
             return SheetCell(value, look_of())
-        case int() if significant(str(value)) > DIGITS:
-            return SheetCell(str(value), long_number=True)
         case int():
-            return SheetCell(float(value), look_of())
+            return digits_cell(str(value), look_of())
         case float():
             return SheetCell(value, look_of()) if isfinite(value) else SheetCell(no_number(value))
         case datetime() if value.date() >= FIRST_DAY:

@@ -22,6 +22,7 @@ from engine.model.catalogue import Style
 from engine.model.errors import BadArguments
 from engine.model.stopping import Stop
 from engine.present.exports.about import ExportStamp, about
+from engine.present.exports.all_digits import MANY, ManyLongNumbersError, with_columns_beside
 from engine.present.exports.cells import TEXT, Heading, Look, Role, Sheet, SheetCell, SheetRow, look_of
 from engine.present.exports.kinds import kind_of
 from engine.report.snapshots import Kept
@@ -37,6 +38,7 @@ MARKUP = ("<r>", "</r>")  # xlsxwriter writes a text with this start and end as 
 AFTER_UNDERSCORE = re.compile("(?<=_)(?=x[0-9A-Fa-f]{4}_)")  # in a text that spreadsheets decode to one character
 ABOUT = "About"
 ABOUT_WIDTHS = (24, 100)
+LONG = "have more digits than a spreadsheet holds"
 FOOTER = "&L&A&RPage &P of &N"
 OPTIONS: Final = {
     "constant_memory": True,
@@ -71,14 +73,22 @@ def write_workbook(kept: Kept, made: ExportStamp, path: Path, stop: Stop, most_r
     Calls `stop` between rows. Raises BadArguments if the result has more columns than a sheet, and OSError if the file
     cannot be written.
     """
-    kind = kind_of(kept)
-    sheet = kind.sheet(kept)
+    sheet = kind_of(kept).sheet
+    try:
+        write_sheets(kept, sheet(kept), made, path, stop, most_rows)
+    except ManyLongNumbersError:
+        widened = with_columns_beside(sheet(kept), sheet(kept), stop)
+        write_sheets(kept, widened, made, path, stop, most_rows)
+
+
+def write_sheets(kept: Kept, sheet: Sheet, made: ExportStamp, path: Path, stop: Stop, most_rows: int) -> None:
+    """Write a sheet and that about the file. Raises ManyLongNumbersError if it would have too many comments."""
     refuse_too_wide(sheet)
     with opened(path, UNWRITABLE.sub("", sheet.name), made) as book:
         writer = BookWriter(book, stop)
         for at, rows in enumerate(parts_of(sheet.rows, most_rows - len(sheet.headings))):
             writer.write_sheet(sheet, at, rows)
-        writer.write_about(chain(about(kept, made, kind.question(kept)), writer.remarks()))
+        writer.write_about(chain(about(kept, made, kind_of(kept).question(kept)), writer.remarks()))
 
 
 def parts_of(rows: Iterator[SheetRow], most: int) -> Iterator[Iterator[SheetRow]]:
@@ -111,7 +121,8 @@ class BookWriter:
         self._book = book
         self._stop = stop
         self._formats: dict[Look, Format] = {}
-        self._long_numbers = 0
+        self._comments = 0
+        self._long_texts = 0
         self._cut_texts = 0
 
     def write_sheet(self, sheet: Sheet, at: int, rows: Iterable[SheetRow]) -> None:
@@ -138,8 +149,10 @@ class BookWriter:
 
     def remarks(self) -> Iterator[tuple[str, str]]:
         """Yield the remarks on cells that had to change."""
-        if self._long_numbers:
-            yield "Note", f"{self._long_numbers} figures have more digits than a spreadsheet holds; they are texts."
+        if self._comments:
+            yield "Note", f"{self._comments} figures {LONG}; comments of their cells have all digits."
+        if self._long_texts:
+            yield "Note", f"{self._long_texts} figures {LONG}; texts in or beside their cells have all digits."
         if self._cut_texts:
             yield "Note", f"{self._cut_texts} texts are longer than a cell holds; they end with an ellipsis."
 
@@ -179,17 +192,25 @@ class BookWriter:
 
     def _write_cells(self, page: Worksheet, row: int, cells: Sequence[SheetCell]) -> None:
         formats = self._formats
-        for column, (value, look, long_number) in enumerate(cells):
+        for column, (value, look, digits) in enumerate(cells):
             form = formats.get(look) or self._format(look)
             if isinstance(value, float):
                 page.write_number(row, column, value, form)
+                if digits is not None:
+                    self._write_comment(page, row, column, digits)
             elif isinstance(value, str):
-                self._long_numbers += long_number
+                self._long_texts += digits is not None
                 self._write_text(page, row, column, value, form)
             elif value is not None:
                 page.write_boolean(row, column, value, form)
             elif look.style is not Style.PLAIN:  # has borders
                 page.write_blank(row, column, None, form)
+
+    def _write_comment(self, page: Worksheet, row: int, column: int, digits: str) -> None:
+        self._comments += 1
+        if self._comments >= MANY:
+            raise ManyLongNumbersError
+        page.write_comment(row, column, digits)
 
     def _write_text(self, page: Worksheet, row: int, column: int, text: str, form: Format) -> None:
         if not text.isprintable():

@@ -117,12 +117,6 @@ def test_ids_stay_as_they_are_where_a_program_of_people_opens_the_file(books: Do
     assert {row[0] for row in shown(path, tmp_path)} >= set(EVIL)
 
 
-def test_a_figure_of_more_digits_than_a_spreadsheet_holds_is_a_text_and_said(books: Door, tmp_path: Path) -> None:
-    path = written(books.metric("revenue", period="2021-02", scenarios={"A": "actual"}), tmp_path)
-    assert ("inlineStr", "90071992547409.93") in cells(path).values()
-    assert ["Note", "1 figures have more digits than a spreadsheet holds; they are texts."] in grid(path, 1)
-
-
 def test_headings_and_the_first_columns_stay_in_sight(books: Door, tmp_path: Path) -> None:
     path = written(books.statement("pnl", scenarios=COLUMNS, period="2021-01", dimensions=("product",)), tmp_path)
     pane = next(sheet_xml(path).iter(f"{MAIN}pane")).attrib

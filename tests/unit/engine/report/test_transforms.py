@@ -209,7 +209,7 @@ def test_a_transform_is_exported_to_a_workbook_with_its_types(doors: dict[str | 
     written = cells(path)
     assert {place: kind for place, (kind, _) in written.items() if place.endswith("2")} == {
         "A2": "inlineStr",
-        "B2": "inlineStr",
+        "B2": "n",
         "C2": "n",
         "D2": "b",
         "E2": "n",
@@ -218,7 +218,7 @@ def test_a_transform_is_exported_to_a_workbook_with_its_types(doors: dict[str | 
         "H2": "inlineStr",
     }
     assert float(written["C2"][1]) == 0.1
-    assert written["B2"][1] == str(2**53)  # 16 digits, of which a spreadsheet holds 15
+    assert float(written["B2"][1]) == 2**53  # 16 digits, of which a spreadsheet holds 15
     assert float(written["B4"][1]) == -1
     assert "f" not in {kind for kind, _ in written.values()}
     assert not {"A3", "B3", "C3", "D3", "E3", "F3", "G3", "H3"} & written.keys()
@@ -228,7 +228,7 @@ def test_a_transform_is_exported_to_a_workbook_with_its_types(doors: dict[str | 
     assert said["Made of: frames[0]"] == transform.inputs[0]
     notes = [row[1] for row in grid(path, 1) if row[0] == "Note"]
     assert any("floating point" in note for note in notes)
-    assert "1 figures have more digits than a spreadsheet holds; they are texts." in notes
+    assert "1 figures have more digits than a spreadsheet holds; comments of their cells have all digits." in notes
 
 
 def test_what_is_no_number_is_a_text_in_a_workbook(doors: dict[str | None, Door], tmp_path: Path) -> None:
