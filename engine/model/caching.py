@@ -83,9 +83,7 @@ def cached_method(method: Callable[[Owner, *Arguments], Value]) -> Callable[[Own
         values: dict[tuple[Any, ...], Value] | None = self.__dict__.get(name)
         if values is None:
             values = self.__dict__.setdefault(name, {})
-        elif arguments in values:
-            return values[arguments]
-        value = method(self, *arguments)
-        return values.setdefault(arguments, value)
+        value = values.get(arguments, MISSING)
+        return values.setdefault(arguments, method(self, *arguments)) if value is MISSING else value
 
     return cached

@@ -140,6 +140,9 @@ class Domain(Struct, frozen=True, kw_only=True):
         return tuple(column for column in self.inspect_columns if column not in known)
 
 
+DayKey = tuple[str, TimeAggregation, str | None]
+
+
 class Base(Struct, frozen=True, eq=False, kw_only=True):
     """A measured figure: a measure, a restriction, a sign, and how it combines members and time.
 
@@ -164,6 +167,11 @@ class Base(Struct, frozen=True, eq=False, kw_only=True):
             additive=self.over_members.is_additive,
             quotient=self.over_members is MemberAggregation.AVERAGE or self.over_time.rule is TimeRule.AVERAGE,
         )
+
+    @property
+    def day_key(self) -> DayKey:
+        """What decides on the days of its figures: its domain, time rule and stock group."""
+        return self.domain, self.over_time, self.stock_group
 
     @property
     def value(self) -> Hashable:

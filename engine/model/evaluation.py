@@ -3,9 +3,9 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import chain, compress, count, groupby, repeat
 from math import lcm
-from operator import add, sub
+from operator import add, is_, sub
 from typing import Generic, TypeVar, overload
 
 from msgspec import Struct
@@ -224,7 +224,7 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
     def blanks(self) -> Iterator[tuple[int, int, Places]]:
         """Yield the row and column of figures that are missing or unavailable, with the places of these."""
         numerators = self.numerators if None in self.numerators else ()
-        absent = [at for at, numerator in enumerate(watched(numerators)) if numerator is None]
+        absent = list(compress(count(), map(is_, numerators, repeat(None))))
         if self.places == 1:
             yield from ((*divmod(at, self.columns), (0,)) for at in absent)
             return

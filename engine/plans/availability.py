@@ -125,9 +125,12 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
             (why for domain in domains if (why := why_not_window(domain, window, self.catalogue.calendar))), None
         )
 
-    def carries(self, domain: str, window: DateWindow) -> bool:
-        """Tell whether a domain has the periods of a window's column, and the window whole periods of the domain."""
-        return why_not_window(self.catalogue.domains[domain], window, self.catalogue.calendar) is None
+    def uncarried(self, domain: str, windows: Sequence[DateWindow]) -> frozenset[int]:
+        """Return the windows, by position, whose column has other periods than a domain, or that cut one of its own."""
+        known, calendar = self.catalogue.domains[domain], self.catalogue.calendar
+        if known.grain is Grain.DATE and all(map(known.grains.issuperset, {window.grains for window in windows})):
+            return frozenset()
+        return frozenset([at for at, window in enumerate(watched(windows)) if why_not_window(known, window, calendar)])
 
     def operand(self, expression: FormulaExpression, window: DateWindow, by: BrokenDown) -> str:
         """Return the operand that makes a formula unavailable in a window and a narrowed breakdown."""

@@ -5,6 +5,7 @@ Every cause is computed from what the caller sees: from presences and amounts of
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain, starmap
 from operator import attrgetter
 
 from msgspec import Struct
@@ -140,9 +141,10 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
             return cause
         if anchor := self.late_anchor(expression, column_read, at):
             return Note.of("incomplete_close", anchor=anchor.period.code)
-        if self.divides_by_zero(expression, column_read, at):
+        blank = list(self.blank_formulas(expression, column_read, at))
+        if any(starmap(has_zero_divisor, blank)):
             return NO_DIVISOR
-        divisors = tuple(dict.fromkeys(self.missing_divisors(expression, column_read, at)))
+        divisors = tuple(dict.fromkeys(chain.from_iterable(starmap(divisors_without_rows, blank))))
         return Note.of("no_rows", operands=divisors) if divisors else NO_ROWS
 
     @cached_method
@@ -202,31 +204,12 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
     def _variances(self) -> Variances:
         return Variances(self.figures)
 
-    def divides_by_zero(self, expression: Expression, column_read: ColumnRead, at: int) -> bool:
-        """Tell whether a formula, or one that it is made of, divides by 0."""
-        if not isinstance(expression, FormulaExpression) or expression.adds_up:
-            return False
-        figures, operand = self._at(expression, column_read, at)
-        return (has_any(figures) and has_zero_divisor(expression.formula, operand)) or any(
-            not isinstance(figures[name], Exact) and self.divides_by_zero(part, column_read, at)
-            for name, part in expression.parts.items()
-        )
-
-    def missing_divisors(self, expression: Expression, column_read: ColumnRead, at: int) -> Iterator[str]:
-        """Yield what a formula that has rows, or one that it is made of, divides by and that has none."""
+    def blank_formulas(
+        self, expression: Expression, column_read: ColumnRead, at: int
+    ) -> Iterator[tuple[Formula, Operands]]:
+        """Yield the blank formulas below an expression that do not add up and have a figure, with their operands."""
         if not isinstance(expression, FormulaExpression) or expression.adds_up:
             return
-        figures, operand = self._at(expression, column_read, at)
-        if has_any(figures):
-            yield from divisors_without_rows(expression.formula, operand)
-        for name, part in expression.parts.items():
-            if not isinstance(figures[name], Exact):
-                yield from self.missing_divisors(part, column_read, at)
-
-    def _at(
-        self, expression: FormulaExpression, column_read: ColumnRead, at: int
-    ) -> tuple[Mapping[str, Figure], Operands]:
-        """Return the figures of the parts of a formula in one place, and the operands that they are."""
         figures = {name: column[at] for name, column in self._operands(expression, column_read).items()}
 
         def operand(name: str) -> Exact | None:
@@ -237,12 +220,11 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
                 raise UndefinedFigure
             return None
 
-        return figures, operand
-
-
-def has_any(figures: Mapping[str, Figure]) -> bool:
-    """Tell whether any of some figures is there."""
-    return any(isinstance(figure, Exact) for figure in figures.values())
+        if any(isinstance(figure, Exact) for figure in figures.values()):
+            yield expression.formula, operand
+        for name, part in expression.parts.items():
+            if not isinstance(figures[name], Exact):
+                yield from self.blank_formulas(part, column_read, at)
 
 
 def has_zero_divisor(formula: Formula, operand: Operands) -> bool:

@@ -9,9 +9,9 @@ from itertools import chain
 
 from msgspec import Struct
 
-from engine.model.aggregation import LookBack, TimeAggregation, TimeRule
+from engine.model.aggregation import LookBack, TimeRule
 from engine.model.caching import cached_method
-from engine.model.catalogue import Base
+from engine.model.catalogue import Base, DayKey
 from engine.model.notes import Note
 from engine.model.stopping import watched
 from engine.plans.presence import DayPlan
@@ -59,9 +59,9 @@ class DayCauses(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def _firsts(self) -> Mapping[Base, Base]:
         """For each base, the first one with the same domain, time rule and stock group."""
-        firsts: dict[tuple[str, TimeAggregation, str | None], Base] = {}
+        firsts: dict[DayKey, Base] = {}
         bases = watched(self.plan.bases)
-        return {base: firsts.setdefault((base.domain, base.over_time, base.stock_group), base) for base in bases}
+        return {base: firsts.setdefault(base.day_key, base) for base in bases}
 
     def unknown_times(self, base: Base, column_read: ColumnRead) -> frozenset[int]:
         """Return the windows of a column read, by position, in which no one knows a figure of a base.
@@ -69,7 +69,7 @@ class DayCauses(Struct, frozen=True, eq=False, dict=True):
         It makes the sums that use it blank, but in an open period.
         """
         domain_read, windows = column_read.domain_read(base.domain), column_read.windows
-        key = (domain_read, base.over_time, base.stock_group, windows)
+        key = (domain_read, base.day_key, windows)
 
         def make() -> frozenset[int]:
             unknown = (at for at, window in enumerate(watched(windows)) if self._is_unknown(base, column_read, window))

@@ -12,7 +12,7 @@ from msgspec import Struct
 from engine.books.reader import Reader
 from engine.model.caching import MOST_KEPT, LazyTable, cached_method
 from engine.model.calendar.periods import Grain
-from engine.model.catalogue import Base
+from engine.model.catalogue import Base, DayKey
 from engine.model.evaluation import KeyedFigures
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
@@ -293,9 +293,10 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
     def _computed(self, expression: FormulaExpression, column_read: ColumnRead) -> Sequence[Figure]:
         parts = {name: self.of(part, column_read) for name, part in expression.inputs.items()}
         figures = expression.in_columns.evaluate(parts, self.plan.stop)
-        if unknown := self._unknown_times(expression, column_read):
+        unknown = self._unknown(column_read)
+        if times := {time for days in unknown.keys() & expression.day_bases.keys() for time in unknown[days]}:
             figures = [
-                Nothing.MISSING if place.time in unknown and figure is not Nothing.UNAVAILABLE else figure
+                Nothing.MISSING if place.time in times and figure is not Nothing.UNAVAILABLE else figure
                 for figure, place in watched(zip(figures, self.places, strict=True), self.plan.stop)
             ]
         why_not = self.plan.availability.why_not_by_member
@@ -307,10 +308,12 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
             ]
         return figures
 
-    def _unknown_times(self, expression: FormulaExpression, column_read: ColumnRead) -> frozenset[int]:
-        """Return the columns of time in which an operand is unknown, by position."""
-        each = [self.day_causes.unknown_times(base, column_read) for base in expression.day_bases]
-        return each[0] if len(each) == 1 else frozenset().union(*each)
+    @cached_method
+    def _unknown(self, column_read: ColumnRead) -> Mapping[DayKey, frozenset[int]]:
+        """Return the columns of time in which some bases are unknown, by position, by the days of these."""
+        each = self.plan.reads.by_days.items()
+        found = ((days, self.day_causes.unknown_times(base, column_read)) for days, base in each)
+        return {days: times for days, times in found if times}
 
     @cached_property
     def day_causes(self) -> DayCauses:
@@ -326,17 +329,16 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
                 for bases in batch.shape.by_time.values():
                     windows = self.plan.base_windows(bases[0], column_read)
                     amounts.add_to(found, bases, self.cells(domain, windows, batch.splits), self.plan.stop)
-            carried = [self.plan.availability.carries(domain, known) for known in watched(column_read.windows)]
-            if not all(carried):
-                self._blank_finer(found, domain, carried)
+            if lacking := self.plan.availability.uncarried(domain, column_read.windows):
+                self._blank_finer(found, domain, lacking)
         return found
 
-    def _blank_finer(self, known: KeyedFigures[Base], domain: str, carried: Sequence[bool]) -> None:
+    def _blank_finer(self, known: KeyedFigures[Base], domain: str, lacking: frozenset[int]) -> None:
         """Make the figures of a domain unavailable in the windows that it does not carry."""
         for base in (base for base in self.plan.bases if base.domain == domain):
             if (found := known.of(base)) is not None:
                 pairs = zip(found, self.places, strict=True)
-                known.replace(base, [fig if carried[place.time] else Nothing.UNAVAILABLE for fig, place in pairs])
+                known.replace(base, [Nothing.UNAVAILABLE if place.time in lacking else fig for fig, place in pairs])
 
     def over(self, windows: Sequence[DateWindow], base: Base, column_read: ColumnRead) -> Sequence[Figure]:
         """Return the figures of a base by place, over some windows: one for each column of time, then the total."""

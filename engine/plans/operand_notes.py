@@ -1,49 +1,50 @@
 """Notes on operands of formulas that are there in part: open ones without a row, and those with fewer periods."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from engine.model.calendar.periods import Grain, Period
 from engine.model.errors import quoted
-from engine.model.evaluation import FigureColumn
+from engine.model.evaluation import FigureColumn, is_whole
 from engine.model.exact import Exact
 from engine.model.formulas import Figure
 from engine.model.notes import NAMED, Note
 from engine.model.stopping import watched
 from engine.plans.figures import FigurePlan, Figures
-from engine.plans.rows import FormulaExpression, MeasureExpression, Row
 from engine.plans.windows import ColumnRead, DomainRead
-
-Formulas = Mapping[Row, FormulaExpression]
 
 
 def operand_notes(figures: Figures) -> Iterator[Note]:
     """Yield the notes on operands that a formula counts though some of their days are not known."""
-    plan = figures.plan
-    formulas = {row: row.expression for row in plan.rows if isinstance(row.expression, FormulaExpression)}
-    for column_read in plan.distinct_reads if formulas else ():
-        yield from open_notes(figures, formulas, column_read)
-        yield from part_notes(figures, formulas, column_read)
+    reads = figures.plan.reads
+    each = (base for row in reads.formulas.values() for base in row.day_bases.values())
+    domains = sorted({base.domain for base in each if base.over_time.is_flow})
+    for column_read in figures.plan.distinct_reads if reads.formulas else ():
+        yield from open_notes(figures, column_read)
+        if len(domains) > 1:
+            yield from part_notes(figures, domains, column_read)
 
 
-def open_notes(figures: Figures, formulas: Formulas, column_read: ColumnRead) -> Iterator[Note]:
+def open_notes(figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the notes on operands that count as 0 in a period because it is open and they have no row."""
     plan = figures.plan
-    for alike in by_days(formulas):
+    for alike in plan.reads.operands:
+        gappy = [operand for operand in alike if not is_whole(figures.of(operand, column_read))]
+        if not gappy:
+            continue
         base, domain_read = alike[0].base, column_read.domain_read(alike[0].base.domain)
         lines: dict[str, None] = {}
-        operands: dict[str, None] = {}
-        for time, window in enumerate(watched(column_read.windows)):
-            days = plan.window_resolver.rule_days(base, window)
+        names: dict[str, None] = {}
+        for places in places_by_time(figures):
+            days = plan.window_resolver.rule_days(base, column_read.windows[figures.places[places[0]].time])
             if not days.spans or not plan.presences.open_span(domain_read, days):
                 continue
-            places = places_of(figures, time)
-            missing = {operand.base for operand in alike if not is_there(figures.of(operand, column_read), places)}
-            for row, expression in formulas.items() if missing else ():
-                names = [operand.name for operand in expression.operands if operand.base in missing]
-                if names and is_there(figures.of(expression, column_read), places):
+            missing = {operand.base for operand in gappy if not is_there(figures.of(operand, column_read), places)}
+            for row, expression in plan.reads.formulas.items() if missing else ():
+                lacking = [operand.name for operand in expression.operands if operand.base in missing]
+                if lacking and is_there(figures.of(expression, column_read), places):
                     lines[row.key] = None
-                    operands.update(dict.fromkeys(names))
+                    names.update(dict.fromkeys(lacking))
         if lines:
             yield Note.of(
                 "open_period",
@@ -51,42 +52,33 @@ def open_notes(figures: Figures, formulas: Formulas, column_read: ColumnRead) ->
                 scenarios=(column_read.side.key,),
                 scenario=column_read.side.key,
                 domain=base.domain,
-                operands=tuple(operands),
+                operands=tuple(names),
             )
 
 
-def by_days(formulas: Formulas) -> Sequence[Sequence[MeasureExpression]]:
-    """Return the operands of some formulas, those together that have the same domain, time rule and stock group."""
-    alike: dict[Hashable, dict[object, MeasureExpression]] = defaultdict(dict)
-    for expression in formulas.values():
-        for operand in expression.operands:
-            base = operand.base
-            alike[base.domain, base.over_time, base.stock_group].setdefault(base, operand)
-    return [list(operands.values()) for operands in alike.values()]
-
-
-def places_of(figures: Figures, time: int) -> Sequence[int]:
-    """Return the positions of the places in a column of time."""
-    return [at for at, place in enumerate(watched(figures.places)) if place.time == time]
+def places_by_time(figures: Figures) -> Sequence[Sequence[int]]:
+    """Return the positions of the places of each column of time that has any."""
+    by_time: dict[int, list[int]] = defaultdict(list)
+    for at, place in enumerate(watched(figures.places)):
+        by_time[place.time].append(at)
+    return [by_time[time] for time in sorted(by_time)]
 
 
 def is_there(column: Sequence[Figure], places: Sequence[int]) -> bool:
     """Tell whether any of some places has a figure."""
     if isinstance(column, FigureColumn):
-        return column.is_whole or any(column.numerators[at] is not None for at in watched(places))
+        return any(column.numerators[at] is not None for at in watched(places))
     return any(isinstance(column[at], Exact) for at in watched(places))
 
 
-def part_notes(figures: Figures, formulas: Formulas, column_read: ColumnRead) -> Iterator[Note]:
+def part_notes(figures: Figures, domains: Sequence[str], column_read: ColumnRead) -> Iterator[Note]:
     """Yield the notes on flows that are loaded for fewer periods of the total than others of the same formula."""
     plan = figures.plan
-    flows = (base for expression in formulas.values() for base in expression.day_bases if base.over_time.is_flow)
-    domains = sorted({base.domain for base in flows})
-    lacking = {domain: lacked_periods(plan, column_read, domain) for domain in domains} if len(domains) > 1 else {}
+    lacking = {domain: lacked_periods(plan, column_read, domain) for domain in domains}
     for domain, lacks in lacking.items():
         lines: dict[str, None] = {}
         operands: dict[str, None] = {}
-        for row, expression in formulas.items() if lacks else ():
+        for row, expression in plan.reads.formulas.items() if lacks else ():
             adding = [operand for operand in expression.operands if operand.base.over_time.is_flow]
             names = [operand.name for operand in adding if operand.base.domain == domain]
             others = {operand.base.domain for operand in adding if operand.base.domain != domain}

@@ -7,13 +7,13 @@ from functools import cached_property
 from msgspec import Struct
 
 from engine.books.reader import Reader
-from engine.model.catalogue import Base
+from engine.model.catalogue import Base, DayKey
 from engine.model.scenarios import Reference, Side
 from engine.plans.availability import Availability
 from engine.plans.base_groups import size_of_groups
 from engine.plans.measure import BatchShape, batch_shapes
 from engine.plans.presence import compared_with
-from engine.plans.rows import MeasureExpression, Row
+from engine.plans.rows import FormulaExpression, MeasureExpression, Row
 from engine.plans.weights import Axis, axis_of
 from engine.plans.windows import DomainRead, domain_read_of
 
@@ -84,6 +84,34 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
     def shown(self) -> frozenset[Base]:
         """The bases that rows show as they are."""
         return frozenset(self.measured.values())
+
+    @cached_property
+    def by_days(self) -> Mapping[DayKey, Base]:
+        """A base for each of the days that decide on its figures."""
+        return {base.day_key: base for base in self.bases}
+
+    @cached_property
+    def formulas(self) -> Mapping[Row, FormulaExpression]:
+        """The rows that are formulas, with these."""
+        return {row: row.expression for row in self.computed if isinstance(row.expression, FormulaExpression)}
+
+    @cached_property
+    def uses(self) -> Mapping[MeasureExpression, Sequence[Row]]:
+        """The formulas of each operand, one operand for each base."""
+        firsts: dict[Base, MeasureExpression] = {}
+        uses: dict[MeasureExpression, list[Row]] = defaultdict(list)
+        for row, expression in self.formulas.items():
+            for operand in expression.operands:
+                uses[firsts.setdefault(operand.base, operand)].append(row)
+        return dict(uses)
+
+    @cached_property
+    def operands(self) -> Sequence[Sequence[MeasureExpression]]:
+        """The operands of the formulas, those together that the same days decide on."""
+        alike: dict[DayKey, list[MeasureExpression]] = defaultdict(list)
+        for operand in self.uses:
+            alike[operand.base.day_key].append(operand)
+        return list(alike.values())
 
     @property
     def size(self) -> int:

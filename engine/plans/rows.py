@@ -1,6 +1,6 @@
 """Rows: the lines of a statement or the metrics of a call, each with its expression."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from msgspec import Struct
@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from engine.books.reader import Reader, label_of
 from engine.model.catalogue import (
     Base,
+    DayKey,
     Favourable,
     Format,
     FormulaLine,
@@ -112,12 +113,9 @@ class FormulaExpression(Struct, frozen=True, eq=False, dict=True):
         return tuple({operand.base: operand for operand in each}.values())
 
     @cached_property
-    def day_bases(self) -> tuple[Base, ...]:
-        """A base for each domain, time rule and stock group below the formula: these decide on its days."""
-        firsts: dict[Hashable, Base] = {}
-        for base in self.bases:
-            firsts.setdefault((base.domain, base.over_time, base.stock_group), base)
-        return tuple(firsts.values())
+    def day_bases(self) -> Mapping[DayKey, Base]:
+        """A base below the formula for each of the days that decide on its figures."""
+        return {base.day_key: base for base in self.bases}
 
     @cached_property
     def adds_up(self) -> bool:

@@ -1,20 +1,20 @@
 """Notes on operands of formulas that have no rows under a filter or a member, but have rows without a member of it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from engine.model.evaluation import FigureColumn
+from engine.model.evaluation import absent
 from engine.model.exact import Exact
+from engine.model.formulas import Figure
 from engine.model.notes import Note
 from engine.model.scope import UNASSIGNED
 from engine.model.stopping import watched
 from engine.plans.figures import FigurePlan, Figures
-from engine.plans.rows import FormulaExpression, MeasureExpression, Row
+from engine.plans.places import Coordinates
+from engine.plans.rows import MeasureExpression, Row
 from engine.plans.windows import ColumnRead
 from engine.queries.filters import filter_of
-
-Uses = Mapping[MeasureExpression, Sequence[Row]]  # the formulas of each operand
 
 
 def unassigned_notes(figures: Figures) -> Iterator[Note]:
@@ -22,44 +22,44 @@ def unassigned_notes(figures: Figures) -> Iterator[Note]:
     plan = figures.plan
     filtered = tuple(known.dimension.key for known in plan.query.filters)
     by_filter = [*((key,) for key in filtered), *([filtered] if len(filtered) > 1 else [])]
-    uses = operand_rows(plan)
+    uses = plan.reads.uses if plan.axes or filtered else {}
+    unassigned = {axis: unassigned_places(figures, axis.place) for axis in plan.axes} if uses else {}
     for column_read in plan.distinct_reads if uses else ():
         told: set[MeasureExpression] = set()
-        for at, axis in enumerate(plan.axes):
-            lines = {operand: blank_members(figures, operand, uses[operand], column_read, at) for operand in uses}
-            yield from amount_notes(plan, (axis.key,), lines, column_read, told)
-        totals = {operand: blank_totals(figures, operand, uses[operand], column_read) for operand in uses}
-        for keys in by_filter:
-            yield from amount_notes(plan, keys, totals, column_read, told)
+        for axis, places in unassigned.items():
+            if places:
+                lines = {
+                    operand: [row.key for row in rows if is_there(figures, row, column_read, blank)]
+                    for operand, rows in uses.items()
+                    if (blank := blank_members(figures.of(operand, column_read), figures.places, axis.place, places))
+                }
+                yield from amount_notes(plan, (axis.key,), lines, column_read, told)
+        if by_filter:
+            totals = {operand: blank_totals(figures, operand, uses[operand], column_read) for operand in uses}
+            for keys in by_filter:
+                yield from amount_notes(plan, keys, totals, column_read, told)
 
 
-def operand_rows(plan: FigurePlan) -> Uses:
-    """Return the formulas of a plan by operand, one operand for each base."""
-    firsts: dict[object, MeasureExpression] = {}
-    uses: dict[MeasureExpression, list[Row]] = {}
-    for row in plan.rows if plan.axes or plan.query.filters else ():
-        for operand in row.expression.operands if isinstance(row.expression, FormulaExpression) else ():
-            uses.setdefault(firsts.setdefault(operand.base, operand), []).append(row)
-    return uses
+def unassigned_places(figures: Figures, axis: int) -> Mapping[Hashable, int]:
+    """Return the positions of the places without a member of an axis, by what else these places are of."""
+    places = enumerate(watched(figures.places))
+    return {others_of(place, axis): at for at, place in places if place.members[axis] == UNASSIGNED}
+
+
+def others_of(place: Coordinates, axis: int) -> Hashable:
+    """Return the members of a place in the other axes, and its time."""
+    return place.members[:axis], place.members[axis + 1 :], place.time
 
 
 def blank_members(
-    figures: Figures, operand: MeasureExpression, rows: Sequence[Row], column_read: ColumnRead, axis: int
-) -> list[str]:
-    """Return the formulas that are there at a member where an operand is blank, and is not at `(unassigned)`."""
-    column = figures.of(operand, column_read)
-    if isinstance(column, FigureColumn) and column.is_whole:
-        return []
-    unassigned, blank = set(), []
-    for at, place in enumerate(watched(figures.places)):
-        member = place.members[axis]
-        others = (place.members[:axis], place.members[axis + 1 :], place.time)
-        if member == UNASSIGNED and isinstance(column[at], Exact):
-            unassigned.add(others)
-        elif member not in (None, UNASSIGNED) and not isinstance(column[at], Exact):
-            blank.append((at, others))
-    places = [at for at, others in watched(blank) if others in unassigned]
-    return [row.key for row in rows if places and is_there(figures, row, column_read, places)]
+    column: Sequence[Figure], places: Sequence[Coordinates], axis: int, unassigned: Mapping[Hashable, int]
+) -> Sequence[int]:
+    """Return the places of members at which an operand is blank, where it has a figure of no member."""
+    blank = absent(column, tuple(range(len(places))))
+    lacking = frozenset(blank)
+    there = {others for others, at in unassigned.items() if at not in lacking} if blank else ()
+    named = [at for at in watched(blank) if places[at].members[axis] not in (None, UNASSIGNED)] if there else ()
+    return [at for at in watched(named) if others_of(places[at], axis) in there]
 
 
 def blank_totals(

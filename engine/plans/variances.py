@@ -79,7 +79,7 @@ class Variances(Struct, frozen=True, eq=False, dict=True):
         return all(self._is_zero(base, column_read, time) for base in expression.bases)
 
     def _is_zero(self, base: Base, column_read: ColumnRead, time: int) -> bool:
-        key = (base.domain, base.over_time, base.stock_group, column_read, time)
+        key = (base.day_key, column_read, time)
         known = self._zeros.get(key)
         if known is None:
             window_resolver, grain = self.figures.plan.window_resolver, self.figures.plan.query.asked.grain
