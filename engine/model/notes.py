@@ -108,6 +108,11 @@ NOTES: dict[str, Wording] = {
     "blend_switches": Wording(
         Severity.INFO, "{scenario} of {domain} has {first} through {last} and {second} after it.", ("scenario", "last")
     ),
+    "open_in_range": Wording(
+        Severity.CAUTION,
+        "{scenario} of {domain}: {open} is open, so figures that read it may still change.",
+        ("scenario", "open"),
+    ),
     "anchor": Wording(
         Severity.INFO, "Balances of {domain} ({group}) in {scenario} are those at the close of {anchor}."
     ),

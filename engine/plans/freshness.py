@@ -64,20 +64,12 @@ def freshness_of(plan: DayPlan, domain: Domain, scenario: str) -> Freshness:
         for term in column_read.side.terms
         if term.scenario.id == scenario
     ]
-    until = plan.presences.loaded_to(domain_read) or date.min
-    opened = [plan.presences.open_span(domain_read, window) for window in windows]
-    known = [span for span in opened if span and span.first <= until]  # periods without a row yet are not open
-    codes = ""
-    if known:
-        bounds = (min(span.first for span in known), min(max(span.last for span in known), until))
-        first, last = (calendar.code_at(day, plan.grain) for day in bounds)
-        codes = first if first == last else f"{first}..{last}"
     return Freshness(
         through=None if through is None else calendar.code_at(through, domain.grain),
         loaded_at=loads[-1].at.isoformat(timespec="seconds") if loads else None,
         load_id=loads[-1].load if loads else None,
         earliest_loaded_at=loads[0].at.isoformat(timespec="seconds") if len(loads) > 1 else None,
-        open=codes or None,
+        open=plan.presences.open_codes(domain_read, windows, plan.grain),
         undated=presence.undated if domain.keeps_undated else None,
         undated_amount=undated_amount(plan.reader, domain, scenario) if presence.undated else None,
     )

@@ -25,6 +25,7 @@ def notes(plan: FigurePlan) -> Iterator[Note]:
         yield from window_notes(plan, column_read)
         yield from variant_notes(plan, column_read.side)
         yield from blend_notes(plan, column_read)
+        yield from open_notes(plan, column_read)
         yield from anchor_notes(plan, column_read)
     for column, column_reads in zip(plan.query.columns, plan.columns, strict=True):
         if isinstance(column.reference, Variance):
@@ -102,6 +103,15 @@ def blend_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
             yield Note.of(
                 "blend_switches", domain=domain, scenario=side.key, first=first, second=second, last=last.isoformat()
             )
+
+
+def open_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
+    """Yield the note on the open periods of the days read that hold rows."""
+    grain = plan.reader.catalogue.calendar.at_most_month(plan.grain)
+    for domain in plan.domains:
+        opened = plan.presences.open_codes(column_read.domain_read(domain), column_read.windows[-1:], grain)
+        if opened:
+            yield Note.of("open_in_range", domain=domain, scenario=column_read.side.key, open=opened)
 
 
 def anchors(plan: FigurePlan, column_read: ColumnRead) -> list[tuple[Base, Anchor]]:

@@ -234,6 +234,16 @@ class Presences(Struct, frozen=True):
         first = next(span for span in window.spans if span.last >= opens)
         return Span(max(first.first, opens), window.last)
 
+    def open_codes(self, domain_read: DomainRead, windows: Sequence[DateWindow], grain: Grain) -> str | None:
+        """Return the open periods of some windows that hold rows, as a code or START..END; None if there are none."""
+        until = self.loaded_to(domain_read) or date.min
+        spans = [span for window in windows if (span := self.open_span(domain_read, window)) and span.first <= until]
+        if not spans:
+            return None
+        bounds = (min(span.first for span in spans), min(max(span.last for span in spans), until))
+        first, last = (self.reader.catalogue.calendar.code_at(day, grain) for day in bounds)
+        return first if first == last else f"{first}..{last}"
+
     def coverage(self, domain_read: DomainRead, window: DateWindow, grain: Grain) -> Coverage:
         """Return how many periods of a window hold rows, in periods between a week and a month.
 
