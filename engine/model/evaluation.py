@@ -155,7 +155,7 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
         none: Numbers = (None,) * places
         numerators = list(chain.from_iterable([each.numerators.get(row, none) for row in rows for each in columns]))
         units = [each.denominators.get(row) for row in rows for each in columns]
-        denominators = units if places == 1 else [unit for unit in units for _ in watched(range(places))]
+        denominators = list(chain.from_iterable(map(repeat, units, repeat(places))))
         positions = {row: at for at, row in enumerate(rows)} if any(each.others for each in columns) else {}
         for at, each in enumerate(columns):
             for row, figures in each.others.items():
