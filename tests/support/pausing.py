@@ -1,14 +1,16 @@
-"""Processes that are paused, with all that they started."""
+"""Processes that are paused, with all that they started, and this one interrupted."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from signal import SIGCONT, SIGSTOP
+from signal import SIGCONT, SIGINT, SIGSTOP
+from threading import Event, Thread
 
 from tests.support.keeping import children
 from tests.support.serving import wait_for
 
+AGAIN = 15.0  # seconds between two interrupts
 AT_REST = {"T", "t", "Z"}  # stopped, traced, or ended and not reaped
 
 
@@ -54,3 +56,26 @@ def paused(process: int) -> Iterator[None]:
         yield
     finally:
         resume(processes)
+
+
+@contextmanager
+def interrupted(seconds: float) -> Iterator[None]:
+    """Interrupt the main thread some seconds after the block begins, and again as long as the block does not end.
+
+    An interrupt is lost where it falls into a callback of the collector of garbage, such as that of hypothesis.
+    """
+    ended = Event()
+
+    def interrupt() -> None:
+        wait = seconds
+        while not ended.wait(wait):
+            os.kill(os.getpid(), SIGINT)
+            wait = AGAIN
+
+    thread = Thread(target=interrupt, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

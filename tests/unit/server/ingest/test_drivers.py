@@ -1,13 +1,10 @@
 """Feeds through ADBC drivers: every kind of database brings the same rows, bound, read-only and without secrets."""
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from signal import SIGINT
-from threading import Timer
 from typing import Any
 
 import duckdb
@@ -22,6 +19,7 @@ from tests.support import ledgers
 from tests.support.books import load_feeds
 from tests.support.flight_sql import TOKEN, flight_sql
 from tests.support.ledgers import FEBRUARY, LEDGER, ledger, revenue
+from tests.support.pausing import interrupted
 
 QUERY = f"{ledgers.QUERY} and :company <> 'x'"  # a parameter twice
 KINDS = ("sqlite", "duckdb", "flightsql", "adbc", "adbc by name")
@@ -147,9 +145,7 @@ def test_an_interrupt_ends_a_query_that_runs(tmp_path: Path, source: dict[str, A
     numbers = "with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 20000000)"
     query = f"{numbers} {long}"  # a lost interrupt fails the test; it does not fill the memory
     instance = ledger(tmp_path, source, extract=query, load="full", parameters={}, rejects={"allow": {"day": 10**12}})
-    interrupt = Timer(0.5, lambda: os.kill(os.getpid(), SIGINT))
-    interrupt.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), interrupted(0.5):
         load_feeds(instance, tmp_path / "state")
 
 

@@ -5,8 +5,6 @@ from collections.abc import Iterable
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
-from signal import SIGINT, raise_signal
-from threading import Timer
 from typing import Any
 
 import polars as pl
@@ -18,6 +16,7 @@ from server.ingest.load import BindingFailed
 from server.ingest.sampling import sample_source
 from tests.support.books import load_feeds
 from tests.support.ledgers import ledger, revenue
+from tests.support.pausing import interrupted
 
 SOURCE = {"kind": "sqlite", "path": "../erp.db"}
 QUERY = "select day as date, account, amount from postings order by rowid"
@@ -106,11 +105,8 @@ def test_a_session_reads_and_reaches_no_other_file(tmp_path: Path, statement: st
 def test_an_interrupt_ends_a_query(tmp_path: Path) -> None:
     endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) as amount from n"
     instance = made(tmp_path, [("A", 1)], query=endless)
-    timer = Timer(0.2, raise_signal, [SIGINT])
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), interrupted(0.2):
         load_feeds(instance, tmp_path / "state")
-    timer.join()
 
 
 @pytest.mark.parametrize("largest", [2**53 - 1, -(2**53) + 1, 2**53, 2**53 + 1, 2**62])
