@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from engine.books.reader import Reader, code_of, label_of, path_of, sees_lender
 from engine.books.search_index import SPELLED, Best, Index, fold
+from engine.model.calendar.periods import GRAINS
 from engine.model.catalogue import PERIOD, Dimension, DimensionKind, Metric, Statement
 from engine.model.errors import BadArguments, DimensionUnavailable, Unavailable, UnknownName
 from engine.model.members.member_sets import FlatMembers, Leaves, MemberSet
@@ -93,7 +94,7 @@ class Limits(Struct, frozen=True):
 def search(asked: SearchRequest, reader: Reader) -> SearchResult:
     """Return the matching members and nodes, and metrics and statements of a query without dimension, in pages."""
     dimensions = searched(asked.dimension, reader)
-    query = folded(asked.query)
+    query = folded(asked.query, reader)
     limits = limits_of(asked.limit, offset_of(asked.offset), listing=not query)
     members, reports = findable_members(asked.dimension, reader), findable_reports(reader)
     searches = (members, reports) if query and asked.dimension is None else (members,)
@@ -123,10 +124,11 @@ def searched(key: str | None, reader: Reader) -> list[str]:
     dimension = reader.dimensions.get(key)
     if dimension is None:
         raise UnknownName.of("dimension", key, findable, field="dimension", hint="list_dimensions lists them.")
-    grains = reader.catalogue.calendar.grains
-    codes = [rules.example for grain, rules in grains.items() if key == PERIOD or grain is dimension.grain]
+    calendar = reader.catalogue.calendar
+    grains = calendar.grains.items()
+    own = [f"{rules.called} {GRAINS[grain].words}" for grain, rules in grains if grain is dimension.grain]
     why = (
-        f"The members of {key} are period codes; write them: {', '.join(codes)}."
+        f"The members of {key} are codes of periods: {calendar.codes if key == PERIOD else ', '.join(own)}."
         if dimension.grain
         else f"{key} can only be broken down by, not searched. A breakdown by {key}, or inspect_rows, shows its ids."
     )
@@ -138,7 +140,7 @@ def is_findable(dimension: Dimension) -> bool:
     return not dimension.grain and not dimension.axis_only
 
 
-def folded(query: str | None) -> str:
+def folded(query: str | None, reader: Reader) -> str:
     """Return the folded query. Refuses one that cannot be a name or code."""
     if query is not None and len(query) > LONGEST_QUERY:
         raise BadArguments(
@@ -146,7 +148,7 @@ def folded(query: str | None) -> str:
             "leave query out and name a dimension to list it.",
             field="query",
             got=query,
-            example="sales",
+            example={"query": next(iter(reader.metrics))} if reader.metrics else None,
         )
     return fold(query or "")
 
@@ -297,7 +299,9 @@ def findable_reports(reader: Reader) -> Findable:
 def metrics_named(query: str, reader: Reader) -> Sequence[str]:
     """Return the keys of the metrics that a search for a text finds, best first."""
     reports = findable_reports(reader)
-    return [reports.index.ids[row] for _, row in reports.best(folded(query), Limits(MOST_HITS, MOST_HITS)).records]
+    return [
+        reports.index.ids[row] for _, row in reports.best(folded(query, reader), Limits(MOST_HITS, MOST_HITS)).records
+    ]
 
 
 def closest_members(name: str, dimension: str, reader: Reader) -> Sequence[str]:

@@ -142,7 +142,14 @@ def resolve_sides(asked: Sequence[str], reader: Reader) -> tuple[Variance | None
             valid=reader.scenarios,
             example=two_of(asked, reader),
         )
-    sides = [resolve_explained_side(name, f"scenarios.{at}", reader) for at, name in enumerate(asked)]
+    try:
+        sides = [resolve_explained_side(name, f"scenarios.{at}", reader) for at, name in enumerate(asked)]
+    except BadArguments as refused:
+        if refused.field != "scenarios":
+            near = [*refused.did_you_mean[:1], *refused.valid]
+            meant = [str(near[0]) if name == refused.got and near else name for name in asked]
+            refused.example = two_of(meant, reader)
+        raise
     a, b = sides
     if a is None or b is None:
         return None, unknown_scenarios([name for name, side in zip(asked, sides, strict=True) if side is None], reader)

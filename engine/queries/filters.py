@@ -10,7 +10,7 @@ from msgspec import Struct
 from engine.books.member_names import find_by_name, resolve_member_names
 from engine.books.reader import Reader
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import Grain, Period, PeriodRange
+from engine.model.calendar.periods import UNDATED_CODE, Grain, Period, PeriodRange
 from engine.model.catalogue import PERIOD, Dimension, DimensionKind, Domain
 from engine.model.errors import MOST_CHARACTERS, BadArguments, BadPeriod, DimensionUnavailable, UnknownName, quoted
 from engine.model.exact import ONE, ZERO
@@ -19,7 +19,7 @@ from engine.model.notes import Note
 from engine.model.requests import Exclusion, ReportRequest, RowsRequest, Selection
 from engine.model.scope import ALL
 from engine.model.stopping import watched
-from engine.queries.values import Filter, LastClosed
+from engine.queries.values import Filter, LastClosed, is_undated
 
 LONGEST_MEMBER = 200  # characters of an id, code or name
 ALSO_CALLED = {"day": "date"}  # names of time dimensions that the service understands beside their keys
@@ -37,13 +37,13 @@ def resolve_filters(
     asked: Mapping[str, str | Selection],
     reader: Reader,
     last_closed: LastClosed,
-    grain: Grain | None,
+    period: PeriodRange | None,
     *,
     inspecting: bool = False,
 ) -> Filters:
     """Return the filters of a request. Unknown members match nothing and become notes.
 
-    `grain` is that of the range, if there is one; a last closed period of a filter by `period` has it. An inspection
+    A last closed period of a filter by `period` has the grain of the range, if there is one. An inspection
     can also filter by axes, and by `(all)` of a dimension that the rows lack, which keeps every row.
     """
     by_member, by_time = [], {}
@@ -55,10 +55,15 @@ def resolve_filters(
             continue
         dimension = usable_dimension(key, reader, domains, field=f"filters.{key}", breaking_down=inspecting)
         if dimension.grain:
-            named_grain = (grain or last_closed.grain()) if dimension.key == PERIOD else dimension.grain
+            own = period.grain if period else last_closed.grain()
+            named_grain = own if dimension.key == PERIOD else dimension.grain
             if dimension.key in by_time:
                 raise BadArguments(f"filters.{key} filters {dimension.key} again.", field=f"filters.{key}", got=key)
-            by_time[dimension.key] = period_codes(members, f"filters.{key}", last_closed, named_grain)
+            try:
+                by_time[dimension.key] = period_codes(members, f"filters.{key}", last_closed, named_grain)
+            except BadPeriod as refused:
+                refused.example = filters_instead(refused, key, asked, last_closed, named_grain, period)
+                raise
             continue
         if not isinstance(members, Exclusion) and ALL in members and dimension.kind is not DimensionKind.RAGGED:
             continue
@@ -133,12 +138,11 @@ def selection_of(key: str, asked: Mapping[str, str | Selection]) -> Selection:
     ids = asked[key]
     chosen = ids.exclude if isinstance(ids, Exclusion) else ids
     if isinstance(ids, Exclusion) and ids.include and not chosen:
-        others = {other: asdict(kept) if isinstance(kept, Exclusion) else kept for other, kept in asked.items()}
         raise BadArguments(
             f"filters.{key} leaves no member out. To keep members, give them as a plain list.",
             field=f"filters.{key}.exclude",
             got=[],
-            example={"filters": {**others, key: ids.include}},
+            example={"filters": {**as_sent(asked), key: ids.include}},
         )
     if not chosen:
         raise BadArguments(
@@ -158,6 +162,28 @@ def period_codes(asked: Selection, field: str, last_closed: LastClosed, grain: G
         without, among = ([last_closed.code(text, grain, field) for text in part] for part in parts)
         return Exclusion(exclude=tuple(dict.fromkeys(without)), include=tuple(dict.fromkeys(among)))
     return tuple(dict.fromkeys(last_closed.code(text, grain, field) for text in asked))
+
+
+def filters_instead(
+    refused: BadPeriod,
+    key: str,
+    asked: Mapping[str, str | Selection],
+    last_closed: LastClosed,
+    grain: Grain,
+    period: PeriodRange | None,
+) -> dict[str, object]:
+    """Return the arguments to send instead of a filter on time: of a period of the range that has rows."""
+    others = {other: ids for other, ids in as_sent(asked).items() if other != key}
+    text = str(refused.got)
+    if is_undated(text) and any(domain.keeps_undated for domain in last_closed.domains):
+        return {"period_start": UNDATED_CODE, "period_end": UNDATED_CODE, "filters": others}
+    found = last_closed.instead(text, grain=grain, within=period.span if period else None)
+    return {"filters": {**others, **({key: [found.code]} if found else {})}}
+
+
+def as_sent(asked: Mapping[str, str | Selection]) -> dict[str, object]:
+    """Return filters as JSON."""
+    return {key: asdict(ids) if isinstance(ids, Exclusion) else ids for key, ids in asked.items()}
 
 
 def named_filter(dimension: Dimension, asked: Selection, reader: Reader) -> tuple[Filter, Sequence[Note]]:

@@ -58,15 +58,16 @@ def refuse_malformed(text: str, fault: str, field: str, reader: Reader) -> None:
         got=text,
         valid=forms,
         did_you_mean=close,
-        example=example_of(examples[0], field) if examples else None,
+        example=example_of(examples[0], field, reader) if examples else None,
     )
 
 
-def example_of(reference: str, field: str) -> dict[str, object]:
-    """Return the argument that `field` lies in, with one reference."""
+def example_of(reference: str, field: str, reader: Reader) -> dict[str, object]:
+    """Return the argument that `field` lies in, with one reference, or with its scenario where no view of it fits."""
     argument, *inner = field.split(".")
     if not inner:
-        return {argument: reference}
+        meant = resolve(reference, reader.scenarios)
+        return {argument: meant.sides[0].terms[0].key if meant else reference}
     if argument == "filters":
         return {argument: {inner[0]: reference}}
     return {argument: [{"scenario": reference} if inner[-1] == "scenario" else reference]}

@@ -100,13 +100,13 @@ def resolve_query(
     refuse_endless_blends(columns, domains)
     terms = [term for column in columns for side in column.reference.sides for term in side.terms]
     scenarios = [term.scenario for term in terms]
-    last_closed = LastClosed(reader.catalogue.calendar, domains, read, scenarios)
+    last_closed = LastClosed(reader, domains, read, scenarios)
     period = resolve_range(asked, reader.catalogue.default, last_closed)
     if asked.period_start is asked.period_end is None:
         notes = [*notes, Note.of("default_period", period=period.label)]
     if period.is_undated:
         notes = [*notes, Note.of("undated")]
-    filters = resolve_filters(asked.filters, reader, last_closed, period.grain)
+    filters = resolve_filters(asked.filters, reader, last_closed, period)
     breakdown = resolve_breakdown(asked.dimensions, reader, domains)
     if asked.subtotals:
         refuse_nothing_to_nest(breakdown, reader, domains)

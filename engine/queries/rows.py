@@ -1,6 +1,6 @@
 """Turns requests for rows into row queries: the filters, the scenario and the figure to inspect."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -11,9 +11,9 @@ from engine.model.errors import BadArguments, ColumnUnavailable, UnknownName, ec
 from engine.model.metric_names import metrics_named
 from engine.model.notes import Note
 from engine.model.requests import Exclusion, RowsRequest, Selection
-from engine.model.scenarios import Side, Variance
+from engine.model.scenarios import Side, Variance, resolve
 from engine.model.scope import UNASSIGNED
-from engine.queries.filters import refuse_long_members, resolve_filters, select_periods, with_lists
+from engine.queries.filters import as_sent, refuse_long_members, resolve_filters, select_periods, with_lists
 from engine.queries.formulas import resolve_metric
 from engine.queries.references import resolve_reference, unknown_scenarios
 from engine.queries.reports import refuse_endless_blends
@@ -62,7 +62,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     special = {key: one(key, asked.filters[key]) for key in INSPECTION_KEYS[:2] if key in asked.filters}
     plain = {key: ids for key, ids in asked.filters.items() if key not in INSPECTION_KEYS}
     undated = take_undated(plain, reader)
-    side, term_index = resolve_view(asked.scenario_id, special.get("scenario"), reader)
+    side, term_index = resolve_view(asked, special.get("scenario"), reader)
     if side is None:
         notes += unknown_scenarios([asked.scenario_id], reader)
     elif len(side.terms) > 1:
@@ -71,13 +71,13 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     notes += unknown_scenarios([key for key in named if key not in reader.scenarios], reader)
     terms = side.terms[term_index : term_index + 1] if side else ()
     calendar = reader.catalogue.calendar
-    last_closed = LastClosed(calendar, [domain], {domain.key}, [term.scenario for term in terms])
+    last_closed = LastClosed(reader, [domain], {domain.key}, [term.scenario for term in terms])
     period = UNDATED_RANGE if undated else resolve_period(asked, reader, last_closed)
     if not undated and asked.period_start is asked.period_end is None:
         notes.append(Note.of("default_period", period=period.label if period else "all periods"))
     if period and period.is_undated:
         notes.append(Note.of("undated"))
-    filters = resolve_filters(plain, reader, last_closed, period.grain if period else None, inspecting=True)
+    filters = resolve_filters(plain, reader, last_closed, period, inspecting=True)
     return RowQuery(
         domain=domain,
         scenario=asked.scenario_id[:100],
@@ -149,13 +149,18 @@ def one(key: str, ids: str | Selection) -> str:
     return values[0]
 
 
-def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side | None, int]:
+def resolve_view(request: RowsRequest, view: str | None, reader: Reader) -> tuple[Side | None, int]:
     """Return the side to inspect and the position of the scenario in it; None for an unknown scenario.
 
     Raises BadArguments for what is no reference, and if the scenario is a shifted view, blend or variance, or is not
     part of `view`.
     """
-    asked = resolve_reference(scenario, "scenario_id", reader)
+    scenario = request.scenario_id
+    try:
+        asked = resolve_reference(scenario, "scenario_id", reader)
+    except BadArguments as refused:
+        refused.example = view_example((*refused.did_you_mean, *refused.valid), request, reader)
+        raise
     if isinstance(asked, Variance):
         raise BadArguments(
             f"{quoted([scenario])} is a variance; inspect each side in a call of its own.",
@@ -170,7 +175,7 @@ def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side 
             field="scenario_id",
             got=scenario,
             valid=reader.scenarios,
-            example={"scenario_id": asked.terms[0].key, "filters": {"scenario": scenario}},
+            example=view_example([scenario], request, reader),
         )
     if asked is None or view is None:
         return asked, 0
@@ -181,9 +186,23 @@ def resolve_view(scenario: str, view: str | None, reader: Reader) -> tuple[Side 
             "is a part.",
             field="filters.scenario",
             got=view,
-            example={"scenario_id": scenario, "filters": {"scenario": f"{scenario}@py"}},
+            example=view_example([f"{scenario}@ytd"], request, reader),
         )
     return side, side.terms.index(asked.terms[0])
+
+
+def view_example(references: Iterable[object], request: RowsRequest, reader: Reader) -> dict[str, object] | None:
+    """Return the arguments that inspect the first reference that is a scenario or a view of one, with its filters."""
+    for reference in references:
+        side = resolve(str(reference), reader.scenarios)
+        if isinstance(side, Side):
+            filters = {key: ids for key, ids in as_sent(request.filters).items() if key != "scenario"}
+            view = {} if side.key == side.terms[0].key else {"scenario": side.key}
+            return {
+                "scenario_id": side.terms[0].key,
+                **({"filters": {**filters, **view}} if request.filters or view else {}),
+            }
+    return None
 
 
 def resolve_period(asked: RowsRequest, reader: Reader, last_closed: LastClosed) -> PeriodRange | None:

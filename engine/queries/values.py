@@ -1,12 +1,13 @@
 """Queries as values, and the ranges that they hold."""
 
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from datetime import date
 from functools import cached_property
 
 from msgspec import Struct
 
+from engine.books.reader import Reader
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.labels import LabelDetail
 from engine.model.calendar.periods import UNDATED_CODE, UNDATED_RANGE, Grain, Period, PeriodRange, Span
@@ -17,7 +18,7 @@ from engine.model.formulas import FigureType, Formula
 from engine.model.notes import Note
 from engine.model.requests import ReportRequest, RowsRequest, Selection
 from engine.model.scenarios import Reference, Scenario
-from engine.model.scope import Cell, CodeSet
+from engine.model.scope import EVERYTHING, Cell, CodeSet
 from engine.model.stopping import watched
 
 LONGEST_ALIAS = 200  # characters of the heading of a scenario or formula
@@ -165,10 +166,15 @@ NEARLY_CLOSED = re.compile(r"last|latest|recent|current|previous|closed", re.IGN
 class LastClosed(Struct, frozen=True):
     """What `last_closed` refers to: scenarios, the domains of the request, and the keys of those that it reads."""
 
-    calendar: Calendar
+    reader: Reader
     domains: Sequence[Domain]
     read: Collection[str]
-    scenarios: Iterable[Scenario]
+    scenarios: Collection[Scenario]
+
+    @property
+    def calendar(self) -> Calendar:
+        """The calendar of the books."""
+        return self.reader.catalogue.calendar
 
     def day(self) -> date | None:
         """Return the earliest last closed day among the domains read, of the first scenario that has one."""
@@ -183,13 +189,37 @@ class LastClosed(Struct, frozen=True):
         grains = (Grain.MONTH, Grain.QUARTER, Grain.YEAR)
         return next((grain for grain in grains if any(domain.carries(grain) for domain in self.domains)), Grain.MONTH)
 
-    @property
-    def example(self) -> Mapping[str, str]:
-        """A range to ask for: the last closed period, or one of the calendar where none is known."""
-        if self.day() is None:
-            return self.calendar.example
-        code = self.period("last_closed", 0, self.grain(), "period_start").code
-        return {"period_start": code, "period_end": code}
+    def days(self) -> Sequence[date]:
+        """Return the days with rows that the caller sees, of the scenarios of the call if it names any."""
+        scenarios = self.scenarios or self.reader.scenarios.values()
+        read = [self.reader.presence(domain, each.id, EVERYTHING) for domain in self.read for each in scenarios]
+        return sorted({day for presence in read for day in watched(presence.dates)})
+
+    def instead(self, text: str = "", *, grain: Grain | None = None, within: Span | None = None) -> Period | None:
+        """Return a period with rows to show instead of a text: the nearest to its code, else to the last closed one.
+
+        It has a grain, by default that of the code, and days of a span, as far as these have rows.
+        """
+        near = self.calendar.nearest(text)
+        is_held = near is not None and any(domain.carries(near.grain) for domain in self.domains)
+        grain = grain or (near.grain if near and is_held else self.grain())
+        aim = near or self.closed(grain)
+        known = self.days()
+        days = [day for day in watched(known) if within is None or within.first <= day <= within.last] or known
+        if not days:
+            return aim
+        return self.calendar.at(min(days, key=lambda day: days_apart(day, aim.span)) if aim else days[-1], grain)
+
+    def example(self, field: str = "period_start", text: str = "", other: str = "") -> dict[str, str]:
+        """Return arguments to send instead of a text: a period with rows, in a range to the other bound if it can."""
+        period = self.instead(text)
+        if field not in self.calendar.example or period is None:
+            return {field: period.code} if period else dict(self.calendar.example)
+        beside = self.calendar.reading(other)
+        runs = [PeriodRange(period, period), *([beside] if beside and beside.grain is period.grain else [])]
+        first, last = min(run.start.ordinal for run in runs), max(run.end.ordinal for run in runs)
+        bounds = (self.calendar.period(period.grain, ordinal).code for ordinal in (first, last))
+        return dict(zip(self.calendar.example, bounds, strict=True))
 
     def code(self, text: str, grain: Grain, field: str) -> str:
         """Return the code of a period as people write it; a last closed one has the grain given. Raises BadPeriod."""
@@ -212,18 +242,27 @@ class LastClosed(Struct, frozen=True):
         try:
             return self.calendar.read(text, field, asked)
         except BadPeriod as refused:
-            if self.calendar.reading(text) or not refused.valid or self.day() is None:
+            if self.calendar.reading(text):
                 raise
-            is_bound = field in self.calendar.example
+            other = next((bound for at, bound in (asked or {}).items() if at != field), "")
+            example = self.example(field, text, other)
+            if self.calendar.nearest(text):
+                raise BadPeriod(refused.error, field=field, got=text, example=example) from None
+            is_known = self.day() is not None
+            closed = " last_closed is the last closed period, last_closed-1 the one before." if is_known else ""
             raise BadPeriod(
-                f"{refused.error} last_closed is the last closed period, last_closed-1 the one before.",
+                refused.error + closed,
                 field=field,
                 got=text,
-                valid=[*refused.valid, "last_closed"],
-                example=({field: "last_closed"} if is_bound else "last_closed")
-                if NEARLY_CLOSED.search(text)
-                else refused.example,
+                valid=[*self.codes(), *(["last_closed"] if is_known else [])],
+                example={field: "last_closed"} if is_known and NEARLY_CLOSED.search(text) else example,
             ) from None
+
+    def codes(self) -> Sequence[str]:
+        """Return a code of each grain, of periods with rows."""
+        shown = self.instead()
+        found = [shown and self.calendar.at(shown.last, grain) for grain in self.calendar.grains]
+        return [period.code for period in found if period]
 
     def period(self, text: str, back: int, grain: Grain, field: str) -> Period:
         """Return the last period of a grain that is wholly closed, or one `back` periods earlier; else BadPeriod."""
@@ -236,17 +275,32 @@ class LastClosed(Struct, frozen=True):
                 f"{field} {quoted([text])}: {found}. Give a period code.",
                 field=field,
                 got=text,
-                example=self.calendar.example,
+                example=self.example(field),
             )
-        ordinal = latest.ordinal - (latest.last > day) - back
-        if ordinal not in self.calendar.ordinals[grain]:
+        period = self.closed(grain, back)
+        if period is None:
             raise BadPeriod(
                 f"{field} {quoted([text])} lies before the calendar begins.",
                 field=field,
                 got=text,
                 valid=["last_closed"],
+                example=self.example(field),
             )
-        return self.calendar.period(grain, ordinal)
+        return period
+
+    def closed(self, grain: Grain, back: int = 0) -> Period | None:
+        """Return the last period of a grain that is wholly closed, or one `back` periods earlier; None without any."""
+        day = self.day()
+        latest = None if day is None else self.calendar.at(day, grain)
+        if day is None or latest is None:
+            return None
+        ordinal = latest.ordinal - (latest.last > day) - back
+        return self.calendar.period(grain, ordinal) if ordinal in self.calendar.ordinals[grain] else None
+
+
+def days_apart(day: date, span: Span) -> int:
+    """Return how many days lie between a day and a span, 0 for one of its days."""
+    return max((span.first - day).days, (day - span.last).days, 0)
 
 
 def resolve_range(asked: ReportRequest | RowsRequest, default: ReportDefault, last_closed: LastClosed) -> PeriodRange:
@@ -263,10 +317,10 @@ def resolve_range(asked: ReportRequest | RowsRequest, default: ReportDefault, la
         raise BadPeriod(
             "Give period_start and period_end; these books have no default period.",
             field="period_start",
-            example=last_closed.example,
+            example=last_closed.example(),
         )
     if is_undated(start) or is_undated(end):
-        return undated_range(start, end, last_closed.domains)
+        return undated_range(start, end, last_closed)
     resolved = read_range(start, end, last_closed)
     domains, grains = last_closed.domains, last_closed.calendar.grains
     if not any(domain.carries(resolved.grain) for domain in domains):
@@ -292,8 +346,15 @@ def is_undated(text: str) -> bool:
     return text.strip().strip("()").casefold() == UNDATED_CODE.strip("()")
 
 
-def undated_range(start: str, end: str, domains: Sequence[Domain]) -> PeriodRange:
+def undated_range(start: str, end: str, last_closed: LastClosed) -> PeriodRange:
     """Return the range of the rows without a date; BadPeriod beside a period, or if no domain keeps such rows."""
+    if not any(domain.keeps_undated for domain in last_closed.domains):
+        raise BadPeriod(
+            f"{' and '.join(each.key for each in last_closed.domains)} keeps no rows without a date. Ask for periods.",
+            field="period_start",
+            got=start,
+            example=last_closed.example(),
+        )
     if not (is_undated(start) and is_undated(end)):
         field, got = ("period_end", end) if is_undated(end) else ("period_start", start)
         raise BadPeriod(
@@ -302,12 +363,6 @@ def undated_range(start: str, end: str, domains: Sequence[Domain]) -> PeriodRang
             field=field,
             got=got,
             example={"period_start": UNDATED_CODE, "period_end": UNDATED_CODE},
-        )
-    if not any(domain.keeps_undated for domain in domains):
-        raise BadPeriod(
-            f"{' and '.join(domain.key for domain in domains)} keeps no rows without a date. Ask for periods.",
-            field="period_start",
-            got=start,
         )
     return UNDATED_RANGE
 

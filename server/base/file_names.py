@@ -30,7 +30,7 @@ def validate_name(name: str) -> str:
             "around it.",
             field="filename",
             got=name,
-            example={"filename": "budget 2026.xlsx"},
+            example={"filename": "figures.xlsx"},
         )
     return unicodedata.normalize("NFC", name)
 

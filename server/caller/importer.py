@@ -194,7 +194,7 @@ PASSING = (408, 425, 429)  # client errors that a retry may solve, as it may any
 RETRY_AFTER_MS = 2000
 NOWHERE = RemoteFile(Host(""), "/")
 HEADERS = (("Accept", "*/*"), ("Accept-Encoding", "identity"), ("User-Agent", "tieout"), ("Connection", "close"))
-EXAMPLE = "https://files.example.com/budget.csv"
+EXAMPLE = "https://files.example.com/figures.csv"
 log = logging.getLogger("tieout.imports")
 NO_ADDRESS = "The download_url takes the https address of a file as its host gave it: a host name, and no login."
 

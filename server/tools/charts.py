@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from engine.instance.schema.common import OneOf
-from engine.model.errors import BadArguments, QuotaExceeded, Unavailable, first_of
+from engine.model.errors import BadArguments, ChartInvalid, QuotaExceeded, TransformFailed, Unavailable, first_of
 from engine.model.notes import MOST_NAMED, Note
 from engine.model.requests import ChartRequest, ChartSpec
 from engine.plans.report_size import ReportSize
 from engine.present.answers.budget import DataRef
 from engine.present.answers.charts import ChartPictures, chart_answer, computed_answer, details, spec_json
-from engine.present.charts.charts import CHARTS, Chart, chart
+from engine.present.charts.charts import CHARTS, Chart, chart, whole
 from engine.present.charts.repairs import framed
 from engine.present.charts.results import drawn_as_it_is
 from engine.report.inspection import Inspection
@@ -48,6 +48,27 @@ class KnownChartRequest(ChartRequest):
 
 def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
     """Draw what a script makes of kept results, or return its rows; without a script, draw a result as it is."""
+    try:
+        return transform_or_draw(caller, asked)
+    except ChartInvalid as refused:
+        refused.example = whole(refused.example)
+        raise
+    except TransformFailed as refused:
+        named = columns_of(asked.chart_spec) if asked.chart_spec else []
+        if known := [name for name in named if name in refused.valid]:
+            names = ", ".join(map(repr, known))
+            refused.example = {"transform_code": f"result = df.select({names}).drop_nulls()"}
+        raise
+
+
+def columns_of(spec: ChartSpec) -> list[str]:
+    """Return the columns that a spec names, each once."""
+    y = (spec.y,) if isinstance(spec.y, str) else spec.y or ()
+    return list(dict.fromkeys(name for name in (spec.x, *y, spec.series, spec.kind, spec.label) if name))
+
+
+def transform_or_draw(caller: Caller, asked: ChartRequest) -> Answer:
+    """Return what `eval_chart_transform` answers."""
     hold(asked.data_refs)
     refuse_nothing(asked)
     spec, code = asked.chart_spec, asked.transform_code or ""
@@ -62,10 +83,11 @@ def eval_chart_transform(caller: Caller, asked: ChartRequest) -> Answer:
         output = ScriptOutput(spec.title, code, spec_json(spec), left.frame, notes=not_finite_notes(left))
         made_by = framed(code)
     else:
-        whole = drawn_as_it_is(spec, given[0])
-        spec, left = whole.spec, ScriptResult(whole.frame, "")
-        units = {"value": whole.unit} if whole.unit else {}
-        output, made_by = ScriptOutput(spec.title, "", spec_json(spec), whole.frame, units, whole.notes), whole.code
+        drawable = drawn_as_it_is(spec, given[0])
+        spec, left = drawable.spec, ScriptResult(drawable.frame, "")
+        units = {"value": drawable.unit} if drawable.unit else {}
+        output = ScriptOutput(spec.title, "", spec_json(spec), drawable.frame, units, drawable.notes)
+        made_by = drawable.code
     transform = transformed(output, given)
     is_ledger = all(isinstance(one, Inspection) for one in given)
     drawn = chart(spec, transform.frame, transform.units, code=made_by, adds_up=is_ledger)

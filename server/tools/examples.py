@@ -286,6 +286,7 @@ def make_argument_examples(caller: Caller) -> Example:
         "dimensions": [PERIOD],
         "scale": 3,
         "decimals": 1,
+        "data_ref": f"ds_{ELLIPSIS}",
         "data_refs": [f"ds_{ELLIPSIS}"],
         "chart_spec": {"chart_type": "bar", "title": "Figures by member"},
         "materiality": {"percent": 5},

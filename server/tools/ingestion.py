@@ -78,8 +78,8 @@ def asked_period(text: str, feeds: Iterable[VisibleFeed], reader: Reader) -> Per
     """Return the period of a text; the last closed one is that of the first scenario with one, in what feeds fill."""
     filled = {feed.binding.target for feed in feeds}
     domains = [domain for domain in reader.domains.values() if domain.table in filled] or list(reader.domains.values())
-    calendar, keys = reader.catalogue.calendar, [domain.key for domain in domains]
-    last_closed = LastClosed(calendar, domains, keys, reader.scenarios.values())
+    keys = [domain.key for domain in domains]
+    last_closed = LastClosed(reader, domains, keys, reader.scenarios.values())
     return last_closed.one(text, last_closed.grain(), "period")
 
 

@@ -11,7 +11,7 @@ from engine.model.errors import BadArguments, UnknownName, closest
 from engine.model.requests import Request
 from engine.model.scenarios import resolve
 from engine.plans.freshness import loaded_through
-from engine.queries.values import LAST_CLOSED
+from engine.queries.values import LAST_CLOSED, LastClosed
 from server.caller.caller import Caller
 from server.tools.examples import completion_example, prompt_example
 from server.tools.resources import DEFINITIONS
@@ -104,7 +104,9 @@ def periods(reader: Reader) -> Mapping[str, str]:
 
 def is_period(text: str, reader: Reader) -> bool:
     """Tell whether a text names a period, as people write it. Raises BadPeriod if it does not."""
-    return LAST_CLOSED.fullmatch(text) is not None or bool(reader.catalogue.calendar.read(text, "period"))
+    domains = tuple(reader.domains.values())
+    last_closed = LastClosed(reader, domains, reader.domains, reader.scenarios.values())
+    return LAST_CLOSED.fullmatch(text) is not None or bool(last_closed.period_of(text, "period"))
 
 
 def is_reference(text: str, reader: Reader) -> bool:
@@ -113,14 +115,14 @@ def is_reference(text: str, reader: Reader) -> bool:
 
 
 PERIOD = Argument(
-    description="The period, such as 2026-08, Q3 2026 or last_closed. Left out: last_closed.",
+    description="The period, such as last_closed or a code: YYYY-MM, YYYY-Qn, YYYY. Left out: last_closed.",
     values=periods,
     names=is_period,
 )
 METRIC = Argument(description="The key of a metric; list_kpis lists them.", values=metrics, required=True)
 STATEMENT = Argument(description="The key of a statement. Left out: the default.", values=statements)
 BASE = Argument(
-    description="The scenario to compare with, such as budget or actual@py. Left out: the budget, if there is one.",
+    description="What to compare with: a scenario or a view of one, ID@py. Left out: the budget, else the year before.",
     values=scenarios,
     names=is_reference,
 )
@@ -130,16 +132,16 @@ SCENARIO = Argument(description="The scenario. Left out: the first.", values=sce
 def month_end_review(given: Given, reader: Reader) -> str:
     """Return how to review a closed period."""
     period, statement = given.get("period", "last_closed"), given.get("statement", default_statement(reader))
-    base = base_of(given, reader)
+    scenario, base = scenario_of(reader), base_of(given, reader)
     return f"""Review the month-end of {period}.
 
 1. Call list_load_history. Say which loads failed or are late, and which data is therefore not final.
-2. Call run_statement with statement {statement}, period_start {period}, and the scenarios actual, {base}, \
-var(actual,{base}) and var_pct(actual,{base}), each with a short alias.
+2. Call run_statement with statement {statement}, period_start {period}, and the scenarios {scenario}, \
+{base}, var({scenario},{base}) and var_pct({scenario},{base}), each with a short alias.
 3. Read the notes. A blank is not zero: say which figures are blank, and why the note says so.
 4. Take the three variances that matter most by amount. For each, call explain_variance with metric {statement}.LINE \
-(LINE is the key of its row), scenarios [actual, {base}] and by, the dimensions that fit it best, until the cause has \
-a name.
+(LINE is the key of its row), scenarios [{scenario}, {base}] and by, the dimensions that fit it best, until the cause \
+has a name.
 5. For the largest cause, call inspect_rows with the drill of its row, and name the postings.
 6. Write the review: one paragraph for the result, one for each of the three causes with its figure, one for what is \
 not final. Quote figures as they were returned, with currency and period. Do not compute figures that a call returns."""
@@ -147,14 +149,15 @@ not final. Quote figures as they were returned, with currency and period. Do not
 
 def variance_commentary(given: Given, reader: Reader) -> str:
     """Return how to comment on a variance."""
-    metric, period, base = given["metric"], given.get("period", "last_closed"), base_of(given, reader)
-    return f"""Comment on the variance of {metric} in {period}, actual against {base}.
+    metric, period = given["metric"], given.get("period", "last_closed")
+    scenario, base = scenario_of(reader), base_of(given, reader)
+    return f"""Comment on the variance of {metric} in {period}, {scenario} against {base}.
 
 1. Call list_kpis for the formula of {metric} and the dimensions that cut it.
-2. Call explain_variance with metric {metric}, scenarios [actual, {base}], period_start {period}, top 5, and by: lines \
-if it has a formula, and the one or two dimensions that fit the question best. The contributions of each list add up \
-to the variance; the row (others) holds the rest.
-3. Run the same with actual@py in place of {base}, to tell a one-off from a trend.
+2. Call explain_variance with metric {metric}, scenarios [{scenario}, {base}], period_start {period}, top 5, and by: \
+lines if it has a formula, and the one or two dimensions that fit the question best. The contributions of each list \
+add up to the variance; the row (others) holds the rest.
+3. Run the same with {scenario}@py in place of {base}, to tell a one-off from a trend.
 4. Call inspect_rows with the drill of the largest row, and name what is behind it.
 5. Write at most five sentences: the variance and its direction, the causes with their contributions, what is a \
 one-off, and what is open. `favourable` says whether a contribution is good."""
@@ -163,7 +166,7 @@ one-off, and what is open. `favourable` says whether a contribution is good."""
 def tie_out(given: Given, reader: Reader) -> str:
     """Return how to tie a figure to its rows."""
     metric, period = given["metric"], given.get("period", "last_closed")
-    scenario = given.get("scenario", next(iter(reader.scenarios), "actual"))
+    scenario = given.get("scenario", scenario_of(reader))
     return f"""Tie {metric} of {scenario} in {period} out to its rows.
 
 1. Call run_metric with metrics [{metric}], scenarios [{scenario}] and period_start {period}. Keep its figure, its \
@@ -179,11 +182,11 @@ the notes leave open."""
 def board_summary(given: Given, reader: Reader) -> str:
     """Return how to sum up a period for a board."""
     period, statement = given.get("period", "last_closed"), given.get("statement", default_statement(reader))
-    base = base_of(given, reader)
+    scenario, base = scenario_of(reader), base_of(given, reader)
     return f"""Write a summary of {period} for the board, on one page.
 
-1. Call run_statement with statement {statement}, period_start {period}, and the scenarios actual, {base}, actual@py, \
-var(actual,{base}) and var_pct(actual,{base}).
+1. Call run_statement with statement {statement}, period_start {period}, and the scenarios {scenario}, \
+{base}, {scenario}@py, var({scenario},{base}) and var_pct({scenario},{base}).
 2. Call run_metric for the two or three metrics that carry the story, by month over the last twelve months, and \
 eval_chart_transform to draw the one that a picture serves best.
 3. Name the three largest causes of the variance; call explain_variance by lines and by a dimension to find them.
@@ -192,10 +195,17 @@ risks that the notes and the freshness show. Round amounts to millions or thousa
 attach the export of the statement (export_dataset, xlsx)."""
 
 
+def scenario_of(reader: Reader) -> str:
+    """Return the scenario to review: the first of actuals, else the first; SCENARIO where the caller sees none."""
+    keys = sorted(reader.scenarios, key=lambda key: reader.scenarios[key].kind != "actual")
+    return next(iter(keys), "SCENARIO")
+
+
 def base_of(given: Given, reader: Reader) -> str:
-    """Return the scenario to compare with: the one given, else a budget, else the year before."""
-    budget = next((key for key, scenario in reader.scenarios.items() if scenario.kind == "budget"), "actual@py")
-    return given.get("base", budget)
+    """Return the reference to compare with: the one given, else a budget, else the year before."""
+    reviewed = scenario_of(reader)
+    budgets = (key for key, scenario in reader.scenarios.items() if scenario.kind == "budget" and key != reviewed)
+    return given.get("base", next(budgets, f"{reviewed}@py"))
 
 
 PROMPTS: Mapping[str, Prompt] = {

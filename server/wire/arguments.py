@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from textwrap import dedent
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
@@ -290,15 +290,32 @@ def selection(name: str, ids: object) -> object:
 def examples_of(
     paths: Sequence[Sequence[Any]], shape: Shape[Any], sent: Json, examples: Sequence[Examples]
 ) -> Json | None:
-    """Return arguments that mend those of some paths, None if there are none to give."""
+    """Return arguments that mend those of some paths, None if there are none to give; a whole call for one of none."""
+    if not sent and examples and examples[0]:
+        return dict(examples[0])
     found: Json = {}
     for name in dict.fromkeys(str(path[0]) for path in paths if path):
         schema = shape.schema["properties"].get(name, {})
-        known = [values[name] for values in examples if name in values]
-        given = [fitted(sent[name], schema)] if name in sent else []
+        ordered = reversed(examples) if name in sent else examples  # beside other arguments, the plainest value fits
+        known = [values[name] for values in ordered if name in values]
+        given = [completed(fitted(sent[name], schema), known)] if name in sent else []
         fits = next((value for value in (*given, *known) if mends({name: value}, shape, sent)), None)
         found |= {} if fits is None else {name: fits}
     return found or None
+
+
+def is_texts(value: object) -> TypeGuard[list[str]]:
+    """Tell whether a value is a list of texts."""
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
+def completed(value: object, known: Sequence[object]) -> object:
+    """Return a list of texts as long as the one that a tool shows, with names of that one; other values as they are."""
+    shown = next(filter(is_texts, known), [])
+    if not is_texts(value):
+        return value
+    more = [name for name in shown if name not in value]
+    return [*value, *more[: max(0, len(shown) - len(value))]]
 
 
 def mends(example: Json, shape: Shape[Any], sent: Json) -> bool:

@@ -76,24 +76,24 @@ class Calendar(Struct, frozen=True, eq=False, dict=True):
                     f"{first} to {last}.",
                     field=field,
                     got=code,
-                    example=self.nearest(code, grain, ordinal, field),
                 )
             return self.period(grain, ordinal)
         raise BadPeriod(
             f"{field} {quoted([code])} is no period code. It is {self.codes}.",
             field=field,
             got=code,
-            valid=[rules.example for rules in self.grains.values()],
-            example=dict(self.example) if field in self.example else self.example["period_start"],
         )
 
-    def nearest(self, code: str, grain: Grain, ordinal: int | None, field: str) -> dict[str, str] | str:
-        """Return a period that exists instead of one that does not: of the same year, or else the nearest one."""
+    def nearest(self, code: str) -> Period | None:
+        """Return the period that exists nearest to a code of some grain, at best of its year; None for other texts."""
+        grain = next((grain for grain in self.grains if GRAINS[grain].fits(code)), None)
+        if grain is None:
+            return None
         rules, known = self.grains[grain], self.ordinals[grain]
+        ordinal = rules.parse(code)
         same_year = re.sub(r"\d{4}", re.findall(r"\d{4}", code)[0], rules.example, count=1)
         wanted = rules.parse(same_year) if ordinal is None else ordinal
-        near = self.period(grain, known[-1] if wanted is None else min(max(wanted, known[0]), known[-1])).code
-        return {field: near} if field in self.example else near
+        return self.period(grain, known[-1] if wanted is None else min(max(wanted, known[0]), known[-1]))
 
     def read(self, text: str, field: str = "period_start", asked: Mapping[str, str] | None = None) -> Period:
         """Return the period of a code, or of words that can mean one period only. Raises BadPeriod otherwise.

@@ -110,8 +110,8 @@ def repaired(
     code: str,
     draw: Callable[[ChartSpec, pl.DataFrame], Chart],
 ) -> object:
-    """Return the example of a refusal with the repairs of the refusals that would follow it: all code, or all spec."""
-    first, lines, is_drawn = refusal, list[str](), False
+    """Return the arguments that mend a call: the spec or the script, both where the refusals that would follow do."""
+    first, asked, lines, is_drawn = refusal, spec, list[str](), False
     for _ in range(MOST_REPAIRS):
         if isinstance(refusal, TableInvalid):
             lines.append(str(refusal.example))
@@ -129,9 +129,17 @@ def repaired(
         else:
             is_drawn = True
             break
-    if isinstance(first, TableInvalid):
-        return continued(code, lines)
-    return as_sent(spec) if is_drawn else first.example
+    of_table = {"transform_code": continued(code, lines)} if lines else {}
+    if is_drawn:
+        return {**of_table, **({} if spec == asked else {"chart_spec": as_sent(spec)})}
+    return of_table if isinstance(first, TableInvalid) else whole(first.example)
+
+
+def whole(example: object) -> object:
+    """Return the example of a refusal as arguments of a call: a text is a script, a spec has a type."""
+    if isinstance(example, str):
+        return {"transform_code": example}
+    return {"chart_spec": example} if isinstance(example, dict) and "chart_type" in example else example
 
 
 def spec_of(example: Mapping[str, Any]) -> ChartSpec:

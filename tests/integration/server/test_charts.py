@@ -91,7 +91,7 @@ def test_a_scaled_unit_scales_a_result_and_another_unit_is_refused(demo: McpBook
     for unit in ("USD", "fraction"):
         refused = demo.call("eval_chart_transform", **call, chart_spec={**spec, "unit": unit}).result
         assert (refused["error_type"], refused["field"]) == ("chart_invalid", "chart_spec.unit")
-        assert demo.ask("eval_chart_transform", **call, chart_spec=refused["example"])["unit"] == "EUR"
+        assert demo.ask("eval_chart_transform", **call, **refused["example"])["unit"] == "EUR"
 
 
 def test_the_table_of_a_chart_is_exported_with_its_types(demo: McpBooks, tmp_path: Path) -> None:

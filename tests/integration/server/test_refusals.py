@@ -168,7 +168,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         (
             "list_load_history",
             {"period": "Sep"},
-            {"error_type": "bad_period", "field": "period", "example": "2025-03"},
+            {"error_type": "bad_period", "field": "period", "example": {"period": "2021-02"}},
         ),
         ("list_dimensions", {"domain": "gl"}, {"error_type": "bad_arguments", "field": "domain"}),
         ("search_hierarchy", {"limit": 0}, {"error_type": "bad_arguments", "field": "limit"}),

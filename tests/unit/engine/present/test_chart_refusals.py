@@ -1,6 +1,6 @@
 """What a chart refuses: each refusal names field, cause and columns, and its example draws."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -8,7 +8,7 @@ import pytest
 
 from engine.model.errors import ChartInvalid
 from engine.model.requests import ChartSpec
-from engine.present.charts.charts import CHARTS, chart
+from engine.present.charts.charts import CHARTS, chart, spec_of
 from engine.present.charts.repairs import framed
 from sandbox.job import Job
 from sandbox.pool import Pool
@@ -31,21 +31,14 @@ def refused(case: ChartCase) -> ChartInvalid:
     return caught.value
 
 
-def mended(case: ChartCase, example: Any, pool: Pool) -> None:
-    """Do what a refusal gives as an example: another spec, or a script in jail over the same table."""
+def mended(case: ChartCase, example: Mapping[str, Any], pool: Pool) -> None:
+    """Do what a refusal gives as an example: another spec, a script in jail over the same table, or both."""
     frame = pl.DataFrame(case.table, strict=False)
-    if isinstance(example, dict):
-        chart(ChartSpec(**{**example, "y": as_tuple(example.get("y"))}), frame)
-        return
-    outcome = pool.run(Job(code=example, frames=(frame.write_ipc_stream(None).getvalue(),)))
-    assert outcome.failure is None
-    left = pl.DataFrame(outcome.rows, [column.name for column in outcome.columns], orient="row")
-    chart(ChartSpec(**{"title": "A title", **case.spec}), left)
-
-
-def as_tuple(y: Any) -> Any:
-    """Return y as a request has it."""
-    return tuple(y) if isinstance(y, list) else y
+    if code := example.get("transform_code"):
+        outcome = pool.run(Job(code=code, frames=(frame.write_ipc_stream(None).getvalue(),)))
+        assert outcome.failure is None
+        frame = pl.DataFrame(outcome.rows, [column.name for column in outcome.columns], orient="row")
+    chart(spec_of(example.get("chart_spec", {"title": "A title", **case.spec})), frame)
 
 
 def of(kind: str, table: dict[str, Any] | None = None, /, **changed: Any) -> ChartCase:
@@ -207,7 +200,7 @@ def test_a_unit_that_contradicts_the_figures_is_refused(known: str, unit: str) -
     told = refusal.as_data()
     assert told["field"] == "chart_spec.unit"
     assert f"are in {known}, and unit says '{unit}'" in refusal.error
-    assert ChartCase(refusal.example, case.table, case.units).chart().unit == told["valid"][0] == known
+    assert ChartCase(refusal.example["chart_spec"], case.table, case.units).chart().unit == told["valid"][0] == known
 
 
 def test_columns_of_several_units_are_refused_with_those_of_one() -> None:
@@ -217,7 +210,7 @@ def test_columns_of_several_units_are_refused_with_those_of_one() -> None:
     refusal = refused(case)
     assert refusal.as_data()["field"] == "chart_spec.y"
     assert "'margin' is in fraction" in refusal.error
-    made = ChartCase(refusal.example, table, units).chart()
+    made = ChartCase(refusal.example["chart_spec"], table, units).chart()
     assert (made.unit, made.rows) == ("EUR", (("a", 5.0, 4.0), ("b", 2.0, 1.0)))
 
 
@@ -256,7 +249,9 @@ def test_an_example_goes_on_with_the_script_that_made_the_table(length: int) -> 
             ChartSpec(chart_type="line", title="A"), pl.DataFrame({"period": [None, "2026-01"], "v": [1, 2]}), code=code
         )
     line = "result = result.filter(pl.col('period').is_not_null())"
-    assert caught.value.example == (f"{code}\n{line}" if length < 3000 else f"# add to the script\n{line}")
+    assert caught.value.example["transform_code"] == (
+        f"{code}\n{line}" if length < 3000 else f"# add to the script\n{line}"
+    )
 
 
 def test_a_rest_of_a_waterfall_is_a_step_before_the_total_that_it_explains() -> None:
@@ -284,7 +279,9 @@ def test_an_example_takes_whatever_table_a_script_leaves(code: str, pool: Pool) 
     frame = pl.DataFrame({"period": [None, "2026-01"], "v": [1.0, 2.5]})
     with pytest.raises(ChartInvalid) as caught:
         chart(ChartSpec(chart_type="line", title="A"), frame, code=framed(code))
-    outcome = pool.run(Job(code=str(caught.value.example), frames=(frame.write_ipc_stream(None).getvalue(),)))
+    outcome = pool.run(
+        Job(code=caught.value.example["transform_code"], frames=(frame.write_ipc_stream(None).getvalue(),))
+    )
     assert outcome.failure is None
     left = pl.DataFrame(outcome.rows, [column.name for column in outcome.columns], orient="row")
     assert left.select("period", "v").rows() == [("2026-01", 2.5)]
