@@ -417,20 +417,27 @@ class Oracle:
         if not self.read(base, side, window, scope)[0]:
             return False
         last = self.days(base, window)[1]
+        loaded = max(each.row.period.last for each in self.held(domain, side, scope))
+        end = self.books.calendar.at(grain if grain in ("date", "week") else "month", last)
+        return not self.is_open(base, side, window) and end is not None and end.first <= loaded
+
+    def is_open(self, base: str, side: WrittenSide, window: Window) -> bool:
+        """Tell whether the last day that a metric reads lies after the last closed one of its scenario."""
+        domain, last = self.books.metrics[base][0], self.days(base, window)[1]
         first_closed = self.books.closed_through(side.terms[0].scenario, domain)
         blended = len(side.terms) > 1 and first_closed is not None and last > first_closed
         closed = self.books.closed_through(side.terms[-1 if blended else 0].scenario, domain)
-        loaded = max(each.row.period.last for each in self.held(domain, side, scope))
-        end = self.books.calendar.at(grain if grain in ("date", "week") else "month", last)
-        return (closed is None or last <= closed) and end is not None and end.first <= loaded
+        return closed is not None and last > closed
 
     def is_outside(self, base: str, side: WrittenSide, cell: AskedCell, scope: Scope) -> bool:
-        """Tell whether a metric reads days outside what its scenario holds of its domain."""
+        """Tell whether a metric reads days outside what its scenario holds of its domain, which are not open."""
         domain, body = self.books.metrics[base]
         window = self.window(side, cell)
         held = self.held(domain, side, scope)
         if window is None:
             return True
+        if self.is_open(base, side, window):
+            return False
         if not held:
             return True
         rule, _ = over_time(body)
