@@ -120,6 +120,7 @@ class ReportColumn(Struct, frozen=True, kw_only=True):
     drill: Drill
     windows: Mapping[str, PeriodRange] = {}  # by `period_key`: those it shows in other periods of a breakdown
     currency: str | None = None  # of the amounts of lines that have several; None where it has several itself
+    close: str | None = None  # label of the close that the balances in the total of a breakdown by time are
 
 
 def period_key(ids: Iterable[str]) -> str:
@@ -203,6 +204,15 @@ class ReportData(Struct, frozen=True, eq=False, kw_only=True):
     def is_subtotal(self, place: MemberTuple) -> bool:
         """Tell whether other places stand below a place; the total is none."""
         return self.subtotals and 0 < len(place.members) < len(self.breakdown)
+
+    def total_words(self, column: ReportColumn | None = None) -> str:
+        """Return the label of the total in a column, or of a row for all columns: with the close of its balances."""
+        closes = {each.heading: each.close for each in ([column] if column else self.columns) if each.close}
+        if not closes:
+            return "Total"
+        each = list(dict.fromkeys(closes.values()))
+        told = each if len(each) == 1 else [f"{close} in {heading}" for heading, close in closes.items()]
+        return f"Total (balances: close of {', '.join(told)})"
 
     @property
     def money(self) -> str:

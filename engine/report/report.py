@@ -126,8 +126,8 @@ MOST_ROWS = 80
 
 
 def place_words(place: MemberTuple) -> str:
-    """Return the member labels of a place."""
-    return "Total" if place.is_total else " · ".join(member.label for member in place.members)
+    """Return the member labels of a place that is not the total."""
+    return " · ".join(member.label for member in place.members)
 
 
 def row_label(place: MemberTuple, report: ReportData) -> str:
@@ -143,7 +143,7 @@ def headings(sheet: Layout, across: LayoutColumn) -> tuple[str, str]:
     if across.line is not None:
         return report.lines[across.line].label, with_currency(scenario, column.currency)
     place = report.places[across.place or 0]
-    words = place_words(place) if report.breakdown else ""
+    words = (report.total_words(column) if place.is_total else place_words(place)) if report.breakdown else ""
     return scenario, with_currency(words, column.currency or place.currency)
 
 
@@ -159,7 +159,7 @@ def row_words(sheet: Layout, down: LayoutRow) -> str:
         line = report.lines[down.line]
         return "  " * line.level + line.label
     place = report.places[down.place or 0]
-    words = place_words(place) if place.is_total else row_label(place, report)
+    words = report.total_words() if place.is_total else row_label(place, report)
     return "  " * report.depth(place) + with_currency(words, place.currency)
 
 

@@ -6,7 +6,9 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.calendar.periods import PeriodRange
+from engine.model.aggregation import TimeRule
+from engine.model.calendar.periods import Period, PeriodRange
+from engine.model.catalogue import Base
 from engine.model.evaluation import FigureCube
 from engine.model.notes import Note
 from engine.model.scenarios import Side
@@ -35,6 +37,7 @@ from engine.report.permission import Permission, permission_of, size_of
 from engine.report.report import Report
 from engine.report.shared_rows import shared_notes
 
+CARRIED = (TimeRule.LAST_KNOWN, TimeRule.TO_DATE)  # balances that stand at the end of what is loaded of a range
 NODES = ("node", "own", "memo")  # kinds of row
 
 
@@ -238,7 +241,31 @@ def column_of(column: ScenarioColumn, readings: tuple[ColumnRead, ...], plan: Fi
         window=window,
         drill=column_drill(reference, readings, plan),
         windows=windows,
+        close=close_of(readings, plan) if plan.query.time else None,
     )
+
+
+def close_of(readings: Iterable[ColumnRead], plan: FigurePlan) -> str | None:
+    """Return the label of the closes that the balances in the total of a column are; None if it has no balances."""
+    each = [row.expression.bases for row in plan.rows if row.expression]
+    bases = dict.fromkeys(base for found in each if all(map(is_close, found)) for base in found)
+    closes = [period_closed(base, read, plan) for read in readings for base in bases]
+    return " and ".join(dict.fromkeys(period.label for period in closes if period)) or None
+
+
+def is_close(base: Base) -> bool:
+    """Tell whether a base stands at the close of a range; one that opens it, or averages it, does not."""
+    return not base.over_time.opening and base.over_time.rule in (TimeRule.CLOSING, *CARRIED)
+
+
+def period_closed(base: Base, read: ColumnRead, plan: FigurePlan) -> Period | None:
+    """Return the period at whose end a balance of the total of a column read stands; None if there is none."""
+    calendar, window, domain_read = plan.reader.catalogue.calendar, read.windows[-1], read.domain_read(base.domain)
+    if base.over_time.rule not in CARRIED:
+        anchor = plan.window_resolver.anchor(domain_read, base, window)
+        return anchor.period if anchor else None
+    loaded = plan.presences.loaded_to(domain_read)
+    return calendar.at(min(window.last, loaded), calendar.at_most_month(plan.grain)) if window.last and loaded else None
 
 
 def windows_of_periods(side: Side, plan: FigurePlan) -> dict[str, PeriodRange]:

@@ -57,7 +57,7 @@ export const labelOf = (part: Fields): string => text(part.label) || text(part.k
 function placeWords(part: Fields, drill: Fields): string {
   const named = ([dimension, id]: readonly [string, unknown]): string =>
     text(fields(part.labels)[dimension]) || (id === drill.period_start ? periodName(text(id), true) : text(id));
-  return Object.entries(fields(part.members)).map(named).join(" · ") || (part.is_total ? "Total" : "");
+  return Object.entries(fields(part.members)).map(named).join(" · ") || (part.is_total ? text(part.label) || "Total" : "");
 }
 
 /** The template with the filters of the call that it leaves to the caller; nothing where that call is not known. */

@@ -121,7 +121,7 @@ def row_json(report: ReportData, down: LayoutRow) -> Json:
         place = report.places[down.place or 0]
         return {
             "key": place_key(place),
-            "label": "Total" if place.is_total else row_label(place, report),
+            "label": report.total_words() if place.is_total else row_label(place, report),
             "level": report.depth(place),
             "kind": "total" if place.is_total else "member" if place.holds is None else "others",
             "style": place_style(place, report).value,

@@ -206,6 +206,7 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
             **(named if place.members else {}),
             **into_parent_json(place),
             **({"is_total": True} if self.report.breakdown and place.is_total else {}),
+            **({"label": self.report.total_words(column)} if column.close and place.is_total else {}),
             **own_currency(column.currency or place.currency),
             **self.drills.of_column(column, place),
         }
@@ -252,7 +253,7 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
 def named_json(place: MemberTuple, report: ReportData) -> Json:
     """Return the names of a place: the id of a single member as its key, else the members; the total has neither."""
     if place.is_total:
-        return {"label": "Total"} if report.breakdown else {}
+        return {"label": report.total_words()} if report.breakdown else {}
     others = {} if place.holds is None else {"holds": place.holds}
     if len(report.breakdown) > 1:
         return {**level_json(place, report), **members_json(place), **labels_json(place, report), **others}

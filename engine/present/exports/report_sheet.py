@@ -72,7 +72,8 @@ def headings(sheet: Layout, across: LayoutColumn) -> Sequence[Words]:
     place = report.places[across.place or 0]
     members = {member.dimension: (member.id, member.label) for member in place.members}
     own = [(None, column.currency or place.currency or MIXED)] if report.currency == MIXED else []
-    return scenario, *(members.get(dimension, (None, "Total")) for dimension in report.breakdown), *own
+    total = report.total_words(column) if place.is_total else "Total"
+    return scenario, *(members.get(dimension, (None, total)) for dimension in report.breakdown), *own
 
 
 def heading_levels(title: str, heads: Sequence[str], across: Sequence[Sequence[Words]]) -> list[list[Heading]]:
@@ -122,7 +123,7 @@ def head_cells(report: Report, down: LayoutRow) -> Iterator[SheetCell]:
         yield SheetCell("Total", look)
     for at, dimension in enumerate(report.breakdown):
         member = members.get(dimension)
-        yield SheetCell(member.id if member else "Total" if at == 0 else None, look)
+        yield SheetCell(member.id if member else report.total_words() if at == 0 else None, look)
         yield SheetCell(member.label if member else None, look)
     if report.currency == MIXED:
         yield SheetCell(place.currency or MIXED, look)
