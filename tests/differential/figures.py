@@ -424,9 +424,8 @@ class Oracle:
     def is_open(self, base: str, side: WrittenSide, window: Window) -> bool:
         """Tell whether the last day that a metric reads lies after the last closed one of its scenario."""
         domain, last = self.books.metrics[base][0], self.days(base, window)[1]
-        first_closed = self.books.closed_through(side.terms[0].scenario, domain)
-        blended = len(side.terms) > 1 and first_closed is not None and last > first_closed
-        closed = self.books.closed_through(side.terms[-1 if blended else 0].scenario, domain)
+        each = [self.books.closed_through(term.scenario, domain) for term in side.terms]
+        closed = each[-1] if each[0] is not None and last > each[0] else each[0]
         return closed is not None and last > closed
 
     def is_outside(self, base: str, side: WrittenSide, cell: AskedCell, scope: Scope) -> bool:
@@ -434,12 +433,10 @@ class Oracle:
         domain, body = self.books.metrics[base]
         window = self.window(side, cell)
         held = self.held(domain, side, scope)
-        if window is None:
+        if window is None or not (held or self.is_open(base, side, window)):
             return True
         if self.is_open(base, side, window):
             return False
-        if not held:
-            return True
         rule, _ = over_time(body)
         first, last = self.days(base, window)
         begins, ends = min(each.row.period.first for each in held), max(each.row.period.last for each in held)
