@@ -128,7 +128,8 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
     def uncarried(self, domain: str, windows: Sequence[DateWindow]) -> frozenset[int]:
         """Return the windows, by position, whose column has other periods than a domain, or that cut one of its own."""
         known, calendar = self.catalogue.domains[domain], self.catalogue.calendar
-        if known.grain is Grain.DATE and all(map(known.grains.issuperset, {window.grains for window in windows})):
+        each = {window.grains for window in watched(windows)}
+        if known.grain is Grain.DATE and all(map(known.grains.issuperset, each)):
             return frozenset()
         return frozenset([at for at, window in enumerate(watched(windows)) if why_not_window(known, window, calendar)])
 

@@ -35,7 +35,7 @@ def open_notes(figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
         base, domain_read = alike[0].base, column_read.domain_read(alike[0].base.domain)
         lines: dict[str, None] = {}
         names: dict[str, None] = {}
-        for places in places_by_time(figures):
+        for places in watched(places_by_time(figures)):
             days = plan.window_resolver.rule_days(base, column_read.windows[figures.places[places[0]].time])
             if not days.spans or not plan.presences.open_span(domain_read, days):
                 continue
@@ -61,7 +61,7 @@ def places_by_time(figures: Figures) -> Sequence[Sequence[int]]:
     by_time: dict[int, list[int]] = defaultdict(list)
     for at, place in enumerate(watched(figures.places)):
         by_time[place.time].append(at)
-    return [by_time[time] for time in sorted(by_time)]
+    return [by_time[time] for time in watched(sorted(by_time))]
 
 
 def is_there(column: Sequence[Figure], places: Sequence[int]) -> bool:

@@ -16,7 +16,7 @@ from server.run.embedded import launch
 from server.run.embedded.binaries import PostgresBinaries, known_binaries
 from server.run.embedded.keeper import STOPPING, Keeper
 from server.run.embedded.servers import EmbeddedPostgres
-from server.run.embedded.users import hand_over, server_user, way_of
+from server.run.embedded.users import hand_over, programs_for, server_user, way_of
 from tests.support.serving import free_port, wait_for
 
 DEADLINE = 30.0
@@ -107,7 +107,8 @@ class SeparateServer:
 def separate_server(folder: Path) -> Iterator[SeparateServer]:
     """Run a separate server until the block ends."""
     *_, oldest = known_binaries()
-    server = SeparateServer(oldest, folder, free_port(), token_urlsafe(12))
+    reachable = programs_for(server_user(folder), oldest)
+    server = SeparateServer(reachable, folder, free_port(), token_urlsafe(12))
     server.initialise()
     server.start()
     try:

@@ -36,9 +36,9 @@ def tables(result: Json) -> Json:
     money = result.get("currency", MIXED) + SCALES[result.get("scale", 0)]
     shared = {"template": result.get("drill", {})}
     if "statement" in result:
-        columns = [{"alias": column["scenario"], "members": {}, **shared, **column} for column in result["columns"]]
+        columns = [{"alias": known["scenario"], "members": {}, **shared, **known} for known in result["columns"]]
         return {
-            "columns": [{"key": f"c{at}", **column} for at, column in enumerate(columns, 1)],
+            "columns": [{"key": f"c{at}", **known} for at, known in enumerate(columns, 1)],
             "rows": list(lines(result["rows"], money, len(columns))),
         }
     scenarios = [{"alias": scenario["scenario"], **shared, **scenario} for scenario in result["scenarios"]]
