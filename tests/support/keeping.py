@@ -52,9 +52,22 @@ def kept(state: Path, process: int | None = None) -> list[int]:
     found = []
     for child in children(os.getpid() if process is None else process):
         with suppress(FileNotFoundError, ProcessLookupError):  # one that ended meanwhile
-            if Path(f"/proc/{child}/cwd").readlink().is_relative_to(state):
+            if is_in(state, child):
                 found.append(child)
     return found
+
+
+def is_in(state: Path, process: int) -> bool:
+    """Tell whether a process runs in a state folder."""
+    try:
+        return Path(f"/proc/{process}/cwd").readlink().is_relative_to(state)
+    except PermissionError:  # root in a container does not see into a process of another user
+        return process == postmaster(state)
+
+
+def program_of(process: int) -> Path:
+    """Return the program that a process runs, as its command line names it."""
+    return Path(Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[0].decode())
 
 
 def alive(process: int) -> bool:

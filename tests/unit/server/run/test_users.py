@@ -19,7 +19,7 @@ from server.run.embedded.servers import EmbeddedPostgres
 from server.run.embedded.users import ServerUser, programs_for, server_user
 from tests.support import confined
 from tests.support.books import ROOT
-from tests.support.keeping import DEADLINE, kept, postmaster, said, using
+from tests.support.keeping import DEADLINE, kept, postmaster, program_of, said, using
 
 OF_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes its user")
 OTHERS = [entry for entry in pwd.getpwall() if entry.pw_uid != 0]
@@ -142,7 +142,7 @@ def test_programs_that_only_root_reads_are_copied_once(tmp_path: Path, monkeypat
             keeper.start()
             keeper.wait(DEADLINE)
             (server,) = kept(tmp_path / "state")
-            assert Path(f"/proc/{server}/exe").readlink().is_relative_to(copy.folder)
+            assert program_of(server).is_relative_to(copy.folder)
 
 
 @OF_ROOT
