@@ -128,7 +128,7 @@ def searched(key: str | None, reader: Reader) -> list[str]:
     grains = calendar.grains.items()
     own = [f"{rules.called} {GRAINS[grain].words}" for grain, rules in grains if grain is dimension.grain]
     why = (
-        f"The members of {key} are codes of periods: {calendar.codes if key == PERIOD else ', '.join(own)}."
+        f"The members of {key} are period codes; write them: {calendar.codes if key == PERIOD else ', '.join(own)}."
         if dimension.grain
         else f"{key} can only be broken down by, not searched. A breakdown by {key}, or inspect_rows, shows its ids."
     )

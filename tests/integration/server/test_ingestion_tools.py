@@ -114,7 +114,7 @@ def test_last_closed_is_that_of_the_domains_that_the_feeds_fill(tmp_path: Path) 
     assert ids(fed, period="last_closed") == ["load-3", "load-2"]  # the earliest of both domains
     assert ids(fed, binding_id="product", period="last_closed") == []  # fills no domain
     refused = fed.refused("list_load_history", period="last month")
-    assert refused["example"] == "last_closed"
+    assert refused["example"] == {"period": "last_closed"}
 
 
 def test_last_closed_is_refused_where_no_scenario_has_closed(fed: Fed) -> None:

@@ -258,7 +258,7 @@ def test_a_limit_below_one_is_refused(books: Door, limit: int) -> None:
 REFUSED: list[tuple[str, type[Refusal], str]] = [
     ("custmer", UnknownName, "Did you mean 'customer'"),
     ("period", DimensionUnavailable, "period codes"),
-    ("week", DimensionUnavailable, "period codes; write them: 2025-W13."),
+    ("week", DimensionUnavailable, "period codes; write them: an ISO week YYYY-Wnn."),
     ("voucher", DimensionUnavailable, "only be broken down by"),
 ]
 
