@@ -1,16 +1,16 @@
 """Processes that are paused, with all that they started, and this one interrupted."""
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from signal import SIGCONT, SIGINT, SIGSTOP
-from threading import Event, Thread
+from threading import Timer
 
 from tests.support.keeping import children
 from tests.support.serving import wait_for
 
-AGAIN = 15.0  # seconds between two interrupts
 AT_REST = {"T", "t", "Z"}  # stopped, traced, or ended and not reaped
 
 
@@ -60,22 +60,18 @@ def paused(process: int) -> Iterator[None]:
 
 @contextmanager
 def interrupted(seconds: float) -> Iterator[None]:
-    """Interrupt the main thread some seconds after the block begins, and again as long as the block does not end.
+    """Interrupt the main thread some seconds after the block begins.
 
-    An interrupt is lost where it falls into a callback of the collector of garbage, such as that of hypothesis.
+    Python swallows an interrupt that falls into a callback of its collector of garbage, such as that of hypothesis, and
+    the code in C of a query leaves it hardly another place to fall. So the callbacks rest until the block ends.
     """
-    ended = Event()
-
-    def interrupt() -> None:
-        wait = seconds
-        while not ended.wait(wait):
-            os.kill(os.getpid(), SIGINT)
-            wait = AGAIN
-
-    thread = Thread(target=interrupt, daemon=True)
-    thread.start()
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()
+    timer = Timer(seconds, os.kill, (os.getpid(), SIGINT))
+    timer.start()
     try:
         yield
     finally:
-        ended.set()
-        thread.join()
+        timer.cancel()
+        timer.join()
+        gc.callbacks.extend(callbacks)
