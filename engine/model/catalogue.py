@@ -140,7 +140,7 @@ class Domain(Struct, frozen=True, kw_only=True):
         return tuple(column for column in self.inspect_columns if column not in known)
 
 
-DayKey = tuple[str, TimeAggregation, str | None]
+DayKey = tuple[str, TimeAggregation, str | None]  # a domain, a time rule, a stock group
 
 
 class Base(Struct, frozen=True, eq=False, kw_only=True):

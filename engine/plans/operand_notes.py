@@ -20,12 +20,12 @@ def operand_notes(figures: Figures) -> Iterator[Note]:
     each = (base for row in reads.formulas.values() for base in row.day_bases.values())
     domains = sorted({base.domain for base in each if base.over_time.is_flow})
     for column_read in figures.plan.distinct_reads if reads.formulas else ():
-        yield from open_notes(figures, column_read)
+        yield from open_operand_notes(figures, column_read)
         if len(domains) > 1:
             yield from part_notes(figures, domains, column_read)
 
 
-def open_notes(figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
+def open_operand_notes(figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the notes on operands that count as 0 in a period because it is open and they have no row."""
     plan = figures.plan
     for alike in plan.reads.operands:
