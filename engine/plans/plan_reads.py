@@ -7,6 +7,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from engine.books.reader import Reader
+from engine.model.aggregation import TimeRule
 from engine.model.catalogue import Base, DayKey
 from engine.model.scenarios import Reference, Side
 from engine.plans.availability import Availability
@@ -16,6 +17,8 @@ from engine.plans.presence import compared_with
 from engine.plans.rows import FormulaExpression, MeasureExpression, Row
 from engine.plans.weights import Axis, axis_of
 from engine.plans.windows import DomainRead, domain_read_of
+
+CARRIED = (TimeRule.LAST_KNOWN, TimeRule.TO_DATE)  # balances that stand at the end of what is loaded of a range
 
 
 class DomainShapes(Struct, frozen=True, eq=False):
@@ -113,10 +116,21 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
             alike[operand.base.day_key].append(operand)
         return list(alike.values())
 
+    @cached_property
+    def closes(self) -> Sequence[Base]:
+        """A base for each of the days at whose close rows stand: of the rows that are balances alone."""
+        each = (row.expression.bases for row in (*self.measured, *self.computed) if row.expression)
+        return list({base.day_key: base for bases in each if all(map(is_close, bases)) for base in bases}.values())
+
     @property
     def size(self) -> int:
         """The size of the memo, in members."""
         return len(self.bases) + sum(size_of_groups(shape.alike) for read in self.shapes for shape in read.shapes)
+
+
+def is_close(base: Base) -> bool:
+    """Tell whether a base stands at the close of a range; one that opens it, or averages it, does not."""
+    return not base.over_time.opening and base.over_time.rule in (TimeRule.CLOSING, *CARRIED)
 
 
 def shared_with(side: Side, sides: Sequence[Side], bases: Sequence[Base], reader: Reader) -> frozenset[str]:

@@ -6,7 +6,6 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.aggregation import TimeRule
 from engine.model.calendar.periods import Period, PeriodRange
 from engine.model.catalogue import Base
 from engine.model.evaluation import FigureCube
@@ -21,6 +20,7 @@ from engine.plans.notes import notes
 from engine.plans.operand_notes import operand_notes
 from engine.plans.outside_notes import outside_notes
 from engine.plans.partial_notes import partial_notes
+from engine.plans.plan_reads import CARRIED
 from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
 from engine.plans.rows import MeasureExpression, Row
 from engine.plans.sum_notes import sum_notes
@@ -37,7 +37,6 @@ from engine.report.permission import Permission, permission_of, size_of
 from engine.report.report import Report
 from engine.report.shared_rows import shared_notes
 
-CARRIED = (TimeRule.LAST_KNOWN, TimeRule.TO_DATE)  # balances that stand at the end of what is loaded of a range
 NODES = ("node", "own", "memo")  # kinds of row
 
 
@@ -247,15 +246,8 @@ def column_of(column: ScenarioColumn, readings: tuple[ColumnRead, ...], plan: Fi
 
 def close_of(readings: Iterable[ColumnRead], plan: FigurePlan) -> str | None:
     """Return the label of the closes that the balances in the total of a column are; None if it has no balances."""
-    each = [row.expression.bases for row in plan.rows if row.expression]
-    bases = dict.fromkeys(base for found in each if all(map(is_close, found)) for base in found)
-    closes = [period_closed(base, read, plan) for read in readings for base in bases]
+    closes = [period_closed(base, read, plan) for read in readings for base in plan.reads.closes]
     return " and ".join(dict.fromkeys(period.label for period in closes if period)) or None
-
-
-def is_close(base: Base) -> bool:
-    """Tell whether a base stands at the close of a range; one that opens it, or averages it, does not."""
-    return not base.over_time.opening and base.over_time.rule in (TimeRule.CLOSING, *CARRIED)
 
 
 def period_closed(base: Base, read: ColumnRead, plan: FigurePlan) -> Period | None:
