@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from engine.model.notes import BLANKS, Note
 from engine.model.stopping import watched
-from engine.plans.blank_causes import BlankCauses
+from engine.notes.blank_causes import BlankCauses
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.figures import FigurePlan, Figures
 from engine.report.data import MemberTuple

@@ -17,7 +17,7 @@ from engine.model.catalogue import Base
 from engine.model.fact_store import SPAN
 from engine.model.formulas import FigureKind
 from engine.model.stopping import watched
-from engine.plans.currency_notes import (
+from engine.notes.currency_notes import (
     Codes,
     CurrencyRead,
     currencies_by_base,

@@ -13,14 +13,14 @@ from engine.model.exact import Exact
 from engine.model.notes import Note
 from engine.model.scenarios import Variance
 from engine.model.stopping import Stop, never, watched
-from engine.plans.blank_causes import BlankCauses
+from engine.notes.blank_causes import BlankCauses
+from engine.notes.weight_notes import axes_topped, differing_total, uneven_rows, written
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.figure_forms import FigureForm, RatioForm, form_of
 from engine.plans.figures import FigurePlan, Figures, MetricPlan
 from engine.plans.freshness import Freshness, freshness
 from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
 from engine.plans.rows import Expression, FormulaExpression, Row, metric_expression, metric_row, statement_rows
-from engine.plans.weight_notes import axes_topped, differing_total, uneven_rows, written
 from engine.plans.windows import ColumnRead, DateWindow, shifted_window
 from engine.queries.explanations import LINES, ExplainQuery, said_of_by
 from engine.queries.filters import filter_of

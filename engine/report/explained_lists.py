@@ -11,12 +11,12 @@ from engine.model.catalogue import Base, Format, Metric
 from engine.model.exact import ONE, ZERO, Exact
 from engine.model.formulas import Figure, FigureKind
 from engine.model.stopping import watched
+from engine.notes.weight_notes import is_topped
 from engine.plans.figure_forms import FigureForm, RatioForm, terms_of_sum
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.places import Coordinates
 from engine.plans.rows import Expression, FormulaExpression, Row, metric_row, statement_rows
 from engine.plans.variances import Variances
-from engine.plans.weight_notes import is_topped
 from engine.queries.explanations import ExplainQuery
 from engine.report.data import OTHERS, Comparison, unit_of
 from engine.report.drill import filter_json, line_drill, place_drill

@@ -20,13 +20,13 @@ from engine.model.notes import Note
 from engine.model.requests import Selection
 from engine.model.scope import NOTHING
 from engine.model.stopping import Stop, never, watched
+from engine.notes.currency_notes import MIXED, currency_of
+from engine.notes.days import unmet_notes
+from engine.notes.sum_notes import header_notes
 from engine.plans.contributions import cause_of_blank, contributions, total_of
-from engine.plans.currency_notes import MIXED, currency_of
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.freshness import Freshness, freshness_of
-from engine.plans.notes import unmet_notes
 from engine.plans.row_plan import RowPlan, plan_rows
-from engine.plans.sum_notes import header_notes
 from engine.plans.term_reads import sums_read
 from engine.plans.windows import split_intervals
 from engine.queries.rows import RowQuery

@@ -16,11 +16,11 @@ from engine.model.formulas import Figure
 from engine.model.requests import Exclusion
 from engine.model.scenarios import Variance
 from engine.model.stopping import watched
+from engine.notes.weight_notes import is_weighed
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.places import Coordinates
 from engine.plans.report_size import refuse_too_many_shown
 from engine.plans.variances import Variances
-from engine.plans.weight_notes import is_weighed
 from engine.plans.weights import Axis
 from engine.queries.filters import filter_of
 from engine.queries.values import Filter, Ranking

@@ -10,7 +10,7 @@ from engine.model.catalogue import LABEL, Format
 from engine.model.exact import Exact
 from engine.model.notes import messages
 from engine.model.stopping import watched
-from engine.plans.currency_notes import MIXED
+from engine.notes.currency_notes import MIXED
 from engine.report.data import EACH, Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 from engine.report.layout import Layout, LayoutColumn, LayoutRow, display, layout
 

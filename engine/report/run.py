@@ -13,19 +13,19 @@ from engine.model.notes import Note
 from engine.model.scenarios import Side
 from engine.model.scope import Cuts
 from engine.model.stopping import watched
-from engine.plans.currency_notes import MIXED, CurrencyRead, currency_notes, currency_reads, currency_shown
+from engine.notes.currency_notes import MIXED, CurrencyRead, currency_notes, currency_reads, currency_shown
+from engine.notes.days import notes
+from engine.notes.operand_notes import operand_notes
+from engine.notes.outside_notes import outside_notes
+from engine.notes.partial_notes import partial_notes
+from engine.notes.sum_notes import sum_notes
+from engine.notes.unassigned_notes import unassigned_notes
+from engine.notes.weight_notes import weight_notes
 from engine.plans.figures import FigurePlan, Figures, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import Freshness, freshness
-from engine.plans.notes import notes
-from engine.plans.operand_notes import operand_notes
-from engine.plans.outside_notes import outside_notes
-from engine.plans.partial_notes import partial_notes
 from engine.plans.plan_reads import CARRIED
 from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
 from engine.plans.rows import MeasureExpression, Row
-from engine.plans.sum_notes import sum_notes
-from engine.plans.unassigned_notes import unassigned_notes
-from engine.plans.weight_notes import weight_notes
 from engine.plans.windows import ColumnRead
 from engine.queries.values import ScenarioColumn
 from engine.report.blanks import blank_notes

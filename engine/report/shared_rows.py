@@ -7,9 +7,9 @@ from engine.model.errors import quoted
 from engine.model.exact import ONE, ZERO, Exact
 from engine.model.notes import Note
 from engine.model.stopping import watched
+from engine.notes.weight_notes import written
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.rows import MeasureExpression, Row
-from engine.plans.weight_notes import written
 from engine.plans.weights import Axis
 from engine.plans.windows import ColumnRead
 from engine.report.ranking import members_sharing

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from engine.model.errors import first_of
 from engine.model.notes import NAMED, Note
-from engine.plans.currency_notes import MIXED
+from engine.notes.currency_notes import MIXED
 from engine.plans.freshness import Freshness
 from engine.report.data import EACH, ReportData
 from engine.report.explanation import Explanation

@@ -9,7 +9,7 @@ import pytest
 from engine.door import Door
 from engine.model.errors import AmbiguousWeight
 from engine.model.exact import Exact
-from engine.plans.weight_notes import ROWS, TOTAL
+from engine.notes.weight_notes import ROWS, TOTAL
 from engine.report.report import Report
 from tests.support.drilling import calls, figure_behind
 from tests.support.inspecting import rows_of

@@ -6,7 +6,7 @@ from datetime import date
 from itertools import product
 from typing import Any
 
-from engine.plans.currency_notes import MIXED
+from engine.notes.currency_notes import MIXED
 from engine.present.answers import reports
 from engine.present.answers.budget import NOT_KEPT, DataRef
 from engine.report.data import ReportData

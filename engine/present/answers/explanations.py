@@ -11,7 +11,7 @@ from engine.model.catalogue import Favourable
 from engine.model.exact import Exact
 from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop, watched
-from engine.plans.currency_notes import MIXED
+from engine.notes.currency_notes import MIXED
 from engine.present.answers.budget import DataRef, Json, LeftOut, UncutAnswer, cut_list, period_json
 from engine.present.answers.drill_template import TOOL, FillingShape, sides_json
 from engine.present.answers.full_reports import currency_json, freshness_json, full_period_json

@@ -14,7 +14,7 @@ from engine.model.catalogue import Favourable, Style
 from engine.model.exact import json_number
 from engine.model.notes import Note
 from engine.model.stopping import Stop, watched
-from engine.plans.currency_notes import MIXED
+from engine.notes.currency_notes import MIXED
 from engine.plans.freshness import Freshness
 from engine.present.answers.budget import (
     NOT_KEPT,

@@ -21,7 +21,7 @@ from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Favourable
 from engine.model.errors import BadArguments, quoted
 from engine.model.stopping import Stop, never, watched
-from engine.plans.currency_notes import MIXED
+from engine.notes.currency_notes import MIXED
 from engine.plans.freshness import Freshness
 from engine.present.answers.budget import (
     NOT_KEPT,

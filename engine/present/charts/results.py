@@ -10,7 +10,7 @@ from engine.model.catalogue import LABEL, Favourable
 from engine.model.errors import ChartInvalid, first_of
 from engine.model.notes import MOST_NAMED, Note
 from engine.model.requests import ChartSpec
-from engine.plans.currency_notes import MIXED
+from engine.notes.currency_notes import MIXED
 from engine.present.charts.charts import Chart, chart
 from engine.present.charts.periods import grain_of
 from engine.present.charts.picture import HUNDREDFOLD, PLAIN, asked_unit

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine.model.catalogue import Style
 from engine.model.exact import Exact
-from engine.plans.currency_notes import MIXED
+from engine.notes.currency_notes import MIXED
 from engine.present.answers.full_reports import place_style
 from engine.present.exports.cells import (
     ROOM,

@@ -11,7 +11,7 @@ from engine.instance.read import read_instance
 from engine.model.profiles import Grant, Profile
 from engine.model.requests import ColumnRequest, MetricRequest, RowsRequest
 from engine.model.scope import Cut
-from engine.plans.currency_notes import currency_reads
+from engine.notes.currency_notes import currency_reads
 from engine.plans.figures import plan_metrics
 from engine.plans.plan_reads import PlanReads
 from engine.plans.row_plan import plan_rows
