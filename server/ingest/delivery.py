@@ -25,8 +25,8 @@ from engine.model.extract_formats import BlankRule, NumberFormat
 from engine.model.fact_store import DATE
 from engine.model.feeds import Binding, LoadMode
 from engine.model.members.trees import HierarchyFault, leaf_members, ragged_nodes
-from server.ingest.amounts import plain_numbers, plain_texts
-from server.ingest.columns import (
+from server.files.amounts import plain_numbers, plain_texts
+from server.files.columns import (
     EXTRACT,
     NO_RESIDUES,
     Residues,
@@ -35,16 +35,16 @@ from server.ingest.columns import (
     parse_days,
     to_text,
 )
-from server.ingest.dates import hint_days, iso_texts
-from server.ingest.detection import FeedFormat
-from server.ingest.extract_columns import extract_columns
+from server.files.dates import hint_days, iso_texts
+from server.files.detection import FeedFormat
+from server.files.extract_columns import extract_columns
 from server.ingest.folder import BooksFolder
 from server.ingest.mapper import ExtractMapper
 from server.ingest.rates import LiveTables, convert, parse_day_ranges, shape_rates
-from server.ingest.rejects import VALIDATE, LoadFailed, Rejects
-from server.ingest.reshape import UnloadedRows, columns_of_file, reshape
+from server.files.rejects import VALIDATE, LoadFailed, Rejects
+from server.files.reshape import UnloadedRows, columns_of_file, reshape
 from server.ingest.rounding import RoundingDifference
-from server.ingest.sources import extract
+from server.files.sources import extract
 from server.ingest.surveys import SurveyedTable, survey_table
 
 

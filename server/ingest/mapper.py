@@ -12,15 +12,15 @@ from engine.model.errors import first_of
 from engine.model.extract_formats import CreditSign, DateFormat, DebitCredit
 from engine.model.feeds import Binding, ColumnMapping
 from engine.model.scope import OWN, OWN_WORDS
-from server.ingest.amounts import WrittenAmounts, by_side, multiply, plain_numbers, read_amounts, subtract
-from server.ingest.columns import NO_RESIDUES, ParsedColumn, Residues, to_text
-from server.ingest.dates import iso_texts, joined_parts
-from server.ingest.detection import undecided
-from server.ingest.files import is_doubled, numbered
-from server.ingest.findings import Ambiguity, Reading, located
-from server.ingest.notation import FORMULA_FAULT
-from server.ingest.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
-from server.ingest.reshape import columns_of_file
+from server.files.amounts import WrittenAmounts, by_side, multiply, plain_numbers, read_amounts, subtract
+from server.files.columns import NO_RESIDUES, ParsedColumn, Residues, to_text
+from server.files.dates import iso_texts, joined_parts
+from server.files.detection import undecided
+from server.files.files import is_doubled, numbered
+from server.files.findings import Ambiguity, Reading, located
+from server.files.notation import FORMULA_FAULT
+from server.files.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
+from server.files.reshape import columns_of_file
 
 CREDITS = "amount.credits"
 OTHER_SEPARATORS = ";\t|,"  # likely ones first

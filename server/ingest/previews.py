@@ -10,17 +10,17 @@ import polars as pl
 from engine.model.calendar.periods import Grain
 from engine.model.extract_formats import ExtractFormat
 from engine.model.feeds import PERIOD_PLACE, Binding, SourceKind
-from server.ingest.columns import read_days
+from server.files.columns import read_days
 from server.ingest.delivery import target_of
-from server.ingest.detection import ISO, FeedFormat
-from server.ingest.extract_columns import extract_columns
-from server.ingest.files import explain_fault, located, scan_file
-from server.ingest.findings import written_keys
+from server.files.detection import ISO, FeedFormat
+from server.files.extract_columns import extract_columns
+from server.files.files import explain_fault, located, scan_file
+from server.files.findings import written_keys
 from server.ingest.folder import BooksFolder
-from server.ingest.limits import FileTooLarge
+from server.files.limits import FileTooLarge
 from server.ingest.load import last_reading, manifest_of
-from server.ingest.rejects import LoadFailed
-from server.ingest.reshape import UnloadedRows, reshape
+from server.files.rejects import LoadFailed
+from server.files.reshape import UnloadedRows, reshape
 
 ROWS: Final = 2_000  # of each file
 FILES: Final = 3  # of each feed: the last ones by name

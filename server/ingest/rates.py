@@ -14,7 +14,7 @@ from engine.model.calendar.periods import Grain, Span
 from engine.model.catalogue import Catalogue, Domain
 from engine.model.errors import BadPeriod
 from engine.model.feeds import Conversion, Rounding
-from server.ingest.columns import (
+from server.files.columns import (
     INT64,
     ISO_DAY,
     NUMBER,
@@ -23,7 +23,7 @@ from server.ingest.columns import (
     to_text,
 )
 from server.ingest.mapper import ExtractMapper
-from server.ingest.rejects import VALIDATE, LoadFailed
+from server.files.rejects import VALIDATE, LoadFailed
 from server.ingest.rounding import RoundingDifference, rate_units, round_products
 
 

@@ -6,7 +6,7 @@ from decimal import Context, Decimal
 import polars as pl
 
 from engine.model.feeds import Rounding, RoundingRule
-from server.ingest.columns import INT64
+from server.files.columns import INT64
 
 FIELD = 2**127 - 1  # the largest integer of 128 bits
 DIGITS = 38  # that always fit into it

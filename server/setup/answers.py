@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.instance.documents import InstanceFaults, read_document
-from server.ingest.findings import Ambiguity, Findings, flattened, written_keys
+from server.files.findings import Ambiguity, Findings, flattened, written_keys
 from server.setup.roles import ColumnRole
 
 OF_BOOKS: Final = ("name", "currency", "fiscal_year", "files")

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import CONTRIBUTION, FIGURE_COLUMNS, INSPECTION_KEYS, PERIOD
-from server.ingest.notation import words_of
+from server.files.notation import words_of
 from server.setup.facts import FactsTable
 from server.setup.roles import ColumnRole, TableProfile, name_columns
 from server.setup.trees import (

@@ -11,11 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.model.calendar.periods import Grain
-from server.ingest.amounts import read_amounts
-from server.ingest.columns import without_residue
-from server.ingest.files import letter
-from server.ingest.findings import Ambiguity, Finding, Findings, Reading, located
-from server.ingest.notation import (
+from server.files.amounts import read_amounts
+from server.files.columns import without_residue
+from server.files.files import letter
+from server.files.findings import Ambiguity, Finding, Findings, Reading, located
+from server.files.notation import (
     FORMULA_FAULT,
     Notation,
     NumberColumn,

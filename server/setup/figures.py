@@ -6,9 +6,9 @@ from typing import Final
 import polars as pl
 
 from engine.model.extract_formats import BlankRule, NegativeStyle, NumberFormat
-from server.ingest.amounts import read_amounts
-from server.ingest.findings import Findings
-from server.ingest.notation import MOST_NUMBERS, NumberColumn, detect_numbers, is_none_word
+from server.files.amounts import read_amounts
+from server.files.findings import Findings
+from server.files.notation import MOST_NUMBERS, NumberColumn, detect_numbers, is_none_word
 
 PLACES: Final = 6  # decimal places in which sums are compared
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
-from server.ingest.findings import Findings, nested
-from server.ingest.sampling import SourceTable
+from server.files.findings import Findings, nested
+from server.files.sampling import SourceTable
 from server.setup.dimensions import DimensionProposal
 from server.setup.facts import FactsTable
 from server.setup.proposal import BooksProposal, DomainProposal

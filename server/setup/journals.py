@@ -6,8 +6,8 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from server.ingest.findings import Finding, SampleTable
-from server.ingest.sampling import SourceTable
+from server.files.findings import Finding, SampleTable
+from server.files.sampling import SourceTable
 from server.setup.roles import ColumnRole, TableProfile
 from server.setup.trees import match_members
 

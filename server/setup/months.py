@@ -7,10 +7,10 @@ from typing import Final
 
 import polars as pl
 
-from server.ingest.dates import MONTH_DIGITS, MONTHS, month_number
-from server.ingest.days import MonthColumns, detect_month_columns, is_dated_month, is_month_name, named_month
-from server.ingest.findings import Finding, Findings
-from server.ingest.notation import NumberColumn
+from server.files.dates import MONTH_DIGITS, MONTHS, month_number
+from server.files.days import MonthColumns, detect_month_columns, is_dated_month, is_month_name, named_month
+from server.files.findings import Finding, Findings
+from server.files.notation import NumberColumn
 from server.setup.figures import exact_figures
 from server.setup.words import scenario_kind
 

@@ -9,9 +9,9 @@ import polars as pl
 from msgspec import Struct
 
 from engine.model.calendar.periods import GRAINS, Grain
-from server.ingest.dates import UNREADABLE, in_format
-from server.ingest.days import MONTH_NAMES, named_month, typed_days
-from server.ingest.findings import Ambiguity, Finding, Findings, Reading, at_row, located
+from server.files.dates import UNREADABLE, in_format
+from server.files.days import MONTH_NAMES, named_month, typed_days
+from server.files.findings import Ambiguity, Finding, Findings, Reading, at_row, located
 from server.setup.months import is_numbered, month_of, turns_the_year
 from server.setup.roles import ColumnRole, TableProfile, period_parts
 from server.setup.written_days import HOW_DAYS, unread_period

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from engine.model.calendar.periods import Grain
-from server.ingest.findings import Finding, written_keys
-from server.ingest.notation import AMOUNT_WORDS, MOST_NUMBERS, notations_of
-from server.ingest.sampling import SourceTable
+from server.files.findings import Finding, written_keys
+from server.files.notation import AMOUNT_WORDS, MOST_NUMBERS, notations_of
+from server.files.sampling import SourceTable
 from server.setup.answers import Answers
 from server.setup.dimensions import (
     ColumnUse,

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from engine.model.calendar.periods import Grain
-from server.ingest.days import (
+from server.files.days import (
     DATE_WORDS,
     MONTH_WORDS,
     YEAR,
@@ -18,9 +18,9 @@ from server.ingest.days import (
     DayColumn,
     MonthColumns,
 )
-from server.ingest.findings import Findings, SampleTable
-from server.ingest.notation import NumberColumn, amounts_in, number_column, words_of
-from server.ingest.sampling import SourceTable
+from server.files.findings import Findings, SampleTable
+from server.files.notation import NumberColumn, amounts_in, number_column, words_of
+from server.files.sampling import SourceTable
 from server.setup.figures import are_amounts
 from server.setup.months import month_columns, sums_beside
 from server.setup.words import named, scenario_kind, stem

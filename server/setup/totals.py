@@ -10,9 +10,9 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from server.ingest.findings import Finding, Findings, SampleTable, at_row
-from server.ingest.notation import NumberColumn
-from server.ingest.sampling import SourceTable
+from server.files.findings import Finding, Findings, SampleTable, at_row
+from server.files.notation import NumberColumn
+from server.files.sampling import SourceTable
 from server.setup.figures import PLACES, exact_figures
 
 TOTAL_WORDS = re.compile(  # in any column

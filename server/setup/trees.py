@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 from msgspec import Struct
 
-from server.ingest.notation import words_of
+from server.files.notation import words_of
 from server.setup.roles import ColumnRole, TableProfile, name_columns
 from server.setup.words import named, slug, stem, title
 

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from typing import Final
 
-from server.ingest.notation import words_of
+from server.files.notation import words_of
 
 
 def named(words: str) -> re.Pattern[str]:

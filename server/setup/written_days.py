@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from server.ingest.days import DATE_WORDS, DayColumn, detect_days, typed_days
-from server.ingest.findings import Finding, Findings, SampleTable
+from server.files.days import DATE_WORDS, DayColumn, detect_days, typed_days
+from server.files.findings import Finding, Findings, SampleTable
 
 FORMAT: Final = "dates.format"
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 from engine.model.errors import escape_controls
-from server.ingest.findings import SampleFault
+from server.files.findings import SampleFault
 
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./ -]*[A-Za-z0-9_./]|[A-Za-z]")
 WORDS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})

@@ -7,9 +7,9 @@ from random import SystemRandom
 
 import pytest
 
-from server.ingest.findings import SampleFault
+from server.files.findings import SampleFault
 from server.ingest.load import BindingFailed
-from server.ingest.sampling import sample_file
+from server.files.sampling import sample_file
 from tests.laws.digits.drawn import DrawnRow, drawn
 from tests.laws.digits.law import Source, outcome
 from tests.laws.digits.sources import INTEGERS, SOURCES, only_whole, write_xlsx

@@ -1,7 +1,7 @@
 """SOURCES: the keys that each kind of source and its feeds take, and their checks; one entry adds one kind.
 
 The engine knows no files, drivers and environment, so how a kind is read stands in `SOURCE_READERS` of
-`server/ingest/sources.py`, by the same SourceKind. A test holds that both tables have the same kinds.
+`server/files/sources.py`, by the same SourceKind. A test holds that both tables have the same kinds.
 """
 
 import re

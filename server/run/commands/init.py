@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 
 from engine.instance.read import read_instance
 from server.base.settings import Settings
-from server.ingest.database_samples import WRITTEN_SO
-from server.ingest.findings import SampleFault, SampleQuestion
-from server.ingest.limits import FileTooLarge
-from server.ingest.sampling import SourceTable, sample_source
-from server.ingest.workbook_reader import READER
+from server.files.database_samples import WRITTEN_SO
+from server.files.findings import SampleFault, SampleQuestion
+from server.files.limits import FileTooLarge
+from server.files.sampling import SourceTable, sample_source
+from server.files.workbook_reader import READER
 from server.run.commands import load
 from server.run.commands.console import ASKED, DONE, FAULTY, err, out
 from server.setup.answers import Answers, BadAnswer, read_answers

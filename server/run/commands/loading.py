@@ -14,8 +14,8 @@ from server.base.settings import Settings
 from server.ingest.folder import BooksFolder, TargetBusy
 from server.ingest.load import BindingFailed, load
 from server.ingest.provision import tables_of
-from server.ingest.rejects import RejectSum, format_rejects, report_file
-from server.ingest.workbook_reader import READER
+from server.files.rejects import RejectSum, format_rejects, report_file
+from server.files.workbook_reader import READER
 from server.run.commands.console import DONE, FAULTY, err, out
 from server.run.commands.provision import tell_completeness
 from server.run.embedded.platform import Platform

@@ -11,7 +11,7 @@ import xlsxwriter
 
 from engine.instance.read import read_instance
 from server.base.settings import Settings
-from server.ingest.sampling import sample_file
+from server.files.sampling import sample_file
 from server.run.commands import init
 from server.setup.answers import Answers
 from server.setup.proposal import propose

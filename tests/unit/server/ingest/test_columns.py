@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
 from engine.model.calendar.periods import Grain
-from server.ingest.columns import parse_amounts, parse_days
+from server.files.columns import parse_amounts, parse_days
 
 INT64 = 2**63
 FIRST, LAST = date(1900, 1, 1), date(2199, 12, 31)

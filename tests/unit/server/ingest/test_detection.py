@@ -6,11 +6,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from server.ingest.days import detect_days, detect_month_columns
-from server.ingest.dialect import detect_text_table
-from server.ingest.encodings import decode, detect_encoding
-from server.ingest.findings import Finding, Findings, SampleTable, flattened, nested
-from server.ingest.notation import detect_factor, detect_numbers, number_column
+from server.files.days import detect_days, detect_month_columns
+from server.files.dialect import detect_text_table
+from server.files.encodings import decode, detect_encoding
+from server.files.findings import Finding, Findings, SampleTable, flattened, nested
+from server.files.notation import detect_factor, detect_numbers, number_column
 
 
 def sample(**columns: list[str | None]) -> SampleTable:

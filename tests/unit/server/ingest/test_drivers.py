@@ -13,7 +13,7 @@ import pytest
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
 from engine.model.feeds import LoadStatus, ParamStyle, number_parameters
-from server.ingest.databases import DRIVERS, driver_library
+from server.files.databases import DRIVERS, driver_library
 from server.ingest.load import BindingFailed
 from tests.support import ledgers
 from tests.support.books import load_feeds

@@ -7,8 +7,8 @@ import pytest
 
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
-from server.ingest.encodings import detect_encoding
-from server.ingest.findings import Ambiguity, Finding
+from server.files.encodings import detect_encoding
+from server.files.findings import Ambiguity, Finding
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.newcomer import first_statement, initialised

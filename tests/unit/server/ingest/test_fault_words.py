@@ -8,7 +8,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from server.ingest.fault_words import REACHING, REFUSALS, UNREACHED, UNREFUSED, in_words
+from server.files.fault_words import REACHING, REFUSALS, UNREACHED, UNREFUSED, in_words
 
 TABLES = {"lines": pl.LazyFrame({"id": ["1", "x"], "n": [1, 2]}), "header": pl.LazyFrame({"id": ["1"], "d": ["a"]})}
 

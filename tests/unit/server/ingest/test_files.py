@@ -9,9 +9,9 @@ import pytest
 import xlsxwriter
 
 from engine.model.extract_formats import CsvFormat, ExtractFormat, TableLayout
-from server.ingest import files
-from server.ingest.files import FILE, ROW, WrittenFormat, file_rows, join_names, letter
-from server.ingest.rejects import LoadFailed
+from server.files import files
+from server.files.files import FILE, ROW, WrittenFormat, file_rows, join_names, letter
+from server.files.rejects import LoadFailed
 
 ROWS = [("4000", "Müller", "1,50"), ("5000", 'says "no"; never', "-2")]
 

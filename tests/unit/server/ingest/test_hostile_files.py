@@ -7,11 +7,11 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from engine.model.extract_formats import CsvFormat, ExtractFormat, TableLayout
-from server.ingest.files import WrittenFormat, file_rows
-from server.ingest.findings import SampleFault
-from server.ingest.rejects import LoadFailed
-from server.ingest.sampling import sample_file
-from server.ingest.workbook_reader import READER
+from server.files.files import WrittenFormat, file_rows
+from server.files.findings import SampleFault
+from server.files.rejects import LoadFailed
+from server.files.sampling import sample_file
+from server.files.workbook_reader import READER
 
 HEAD = "date,account,amount,memo\n"
 LINE = "2026-01-05,4000,1.50,rent\n"

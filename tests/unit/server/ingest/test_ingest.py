@@ -20,7 +20,7 @@ from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
 from engine.model.feeds import LoadStatus
 from server.ingest.load import BindingFailed, LoadResult
-from server.ingest.rejects import format_rejects
+from server.files.rejects import format_rejects
 from tests.support.books import load_feeds
 from tests.support.postgres import postgres
 from tests.support.small import csv, figures, write_instance

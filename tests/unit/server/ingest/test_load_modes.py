@@ -15,10 +15,10 @@ from engine.facts.manifest import current_version
 from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadStatus
 from server.base.interfaces import LoadQuery
-from server.ingest import files
+from server.files import files
 from server.ingest.folder import TargetBusy, lock_targets
 from server.ingest.load import BindingFailed
-from server.ingest.rejects import LoadFailed
+from server.files.rejects import LoadFailed
 from tests.support.books import load_feeds
 from tests.support.memory import MemoryLoads
 from tests.support.small import figures, write_instance

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import xlsxwriter
 
-from server.ingest.dates import month_number
+from server.files.dates import month_number
 from tests.unit.server.ingest.test_formats import MONTHS, instance_of, loaded, refused
 
 QUARTERS = ("account", "Jan", "Feb", "Mar", "Q1", "Apr", "May", "Jun", "H1")

@@ -9,7 +9,7 @@ import pytest
 import xlsxwriter
 
 from engine.door import open_books
-from server.ingest import files
+from server.files import files
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.inspecting import rows_of

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from engine.model.extract_formats import CsvFormat, ExtractFormat
-from server.ingest.files import WrittenFormat, file_rows
-from server.ingest.findings import SampleFault
-from server.ingest.rejects import LoadFailed
-from server.ingest.sampling import sample_file
+from server.files.files import WrittenFormat, file_rows
+from server.files.findings import SampleFault
+from server.files.rejects import LoadFailed
+from server.files.sampling import sample_file
 from tests.unit.server.ingest.test_formats import instance_of, loaded, refused
 
 HEAD = "date,account,amount,text\n"

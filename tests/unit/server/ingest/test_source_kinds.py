@@ -3,7 +3,7 @@
 from engine.instance.build.sources import SOURCES
 from engine.instance.schema.registry import BindingPart, SourcePart
 from engine.model.feeds import SourceKind
-from server.ingest.sources import SOURCE_READERS
+from server.files.sources import SOURCE_READERS
 
 
 def test_each_kind_of_source_is_checked_and_read() -> None:

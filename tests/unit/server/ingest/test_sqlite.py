@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from server.ingest import sqlite
-from server.ingest.columns import joined, to_text
+from server.files import sqlite
+from server.files.columns import joined, to_text
 from server.ingest.load import BindingFailed
-from server.ingest.sampling import sample_source
+from server.files.sampling import sample_source
 from tests.support.books import load_feeds
 from tests.support.ledgers import ledger, revenue
 from tests.support.pausing import interrupted

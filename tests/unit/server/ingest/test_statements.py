@@ -13,9 +13,9 @@ import pytest
 
 from engine.facts.manifest import pin_current
 from engine.model.extract_formats import CsvFormat, ExtractFormat, SqlQuery
-from server.ingest.files import WrittenFormat
-from server.ingest.rejects import LoadFailed
-from server.ingest.statements import query_files
+from server.files.files import WrittenFormat
+from server.files.rejects import LoadFailed
+from server.files.statements import query_files
 from tests.support.books import ROOT
 from tests.unit.server.ingest.test_formats import instance_of, loaded
 
@@ -155,7 +155,7 @@ import os, signal, sys
 from pathlib import Path
 from engine.facts import landing
 from engine.facts.landing import Landing
-from server.ingest import files
+from server.files import files
 from tests.support.books import load_feeds
 
 files.PIECE, landing.HELD_BYTES = 1, 0

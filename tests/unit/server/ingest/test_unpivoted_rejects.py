@@ -10,7 +10,7 @@ import yaml
 
 from engine.door import open_books
 from server.ingest.load import BindingFailed
-from server.ingest.rejects import FILE, ROW, Rejects, report_file, write_report
+from server.files.rejects import FILE, ROW, Rejects, report_file, write_report
 from tests.support.books import load_feeds
 from tests.support.small import figures, write_instance
 from tests.unit.server.ingest.test_formats import instance_of, loaded

@@ -17,13 +17,13 @@ import xlsxwriter
 import xlwt
 
 from engine.model.extract_formats import NumberFormat
-from server.ingest.amounts import multiply, read_amounts
-from server.ingest.columns import Residues
-from server.ingest.findings import SampleFault
+from server.files.amounts import multiply, read_amounts
+from server.files.columns import Residues
+from server.files.findings import SampleFault
 from server.ingest.load import BindingFailed
-from server.ingest.sampling import sample_file
-from server.ingest.workbook_cells import sheet_cells
-from server.ingest.workbooks import Formulas, formulas_of
+from server.files.sampling import sample_file
+from server.files.workbook_cells import sheet_cells
+from server.files.workbooks import Formulas, formulas_of
 from tests.laws.digits.drawn import drawn
 from tests.laws.digits.sources import write_workbook
 from tests.unit.server.ingest.test_ingest import instance_of, run
@@ -181,7 +181,7 @@ def test_formulas_are_counted_whatever_their_value(tmp_path: Path) -> None:
 
 
 def test_a_sheet_is_searched_in_blocks_of_whole_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.ingest.workbooks.BLOCK", Random(5).randrange(20, 90))
+    monkeypatch.setattr("server.files.workbooks.BLOCK", Random(5).randrange(20, 90))
     with_formulas(tmp_path / "made.xlsx", 1, "=D2*2", 3, "=D4+1")
     assert formulas_of(tmp_path / "made.xlsx", "Data") == Formulas(2, "D3", "D3")
 

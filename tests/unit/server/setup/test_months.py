@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from server.ingest.sampling import sample_file
+from server.files.sampling import sample_file
 from server.setup.answers import Answers
 from server.setup.months import month_of, turns_the_year
 from server.setup.proposal import propose

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.ingest.sampling import sample_file
+from server.files.sampling import sample_file
 from server.setup.answers import Answers, FileAnswers
 from server.setup.facts import FactsTable
 from server.setup.periods import codes_in

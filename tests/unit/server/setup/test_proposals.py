@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from server.ingest.findings import Findings, SampleTable
-from server.ingest.notation import PLAIN_FIRST, NumberColumn, detect_factor
-from server.ingest.sampling import SourceTable, sample_file
+from server.files.findings import Findings, SampleTable
+from server.files.notation import PLAIN_FIRST, NumberColumn, detect_factor
+from server.files.sampling import SourceTable, sample_file
 from server.setup.dimensions import dimension_key
 from server.setup.facts import asked_factor, named_kinds, places_of
 from server.setup.roles import TableProfile, profile_table

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from server.ingest.sampling import sample_file
+from server.files.sampling import sample_file
 from server.setup.answers import Answers, FileAnswers
 from server.setup.proposal import profile_of
 from server.setup.roles import TableProfile

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.ingest.findings import SampleFault
+from server.files.findings import SampleFault
 from server.run.commands.console import SafeConsole
 from server.setup.yaml_lines import REMARK, comment, yaml_file, yaml_text
 from tests.support.newcomer import initialised

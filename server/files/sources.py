@@ -8,11 +8,11 @@ from typing import Final
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import PeriodRange
 from engine.model.feeds import PERIOD_PLACE, Binding, SourceKind
-from server.ingest.columns import CONNECT, EXTRACT, ExtractRequest, FormatDetector, RowSource
-from server.ingest.databases import DRIVERS, read_database
-from server.ingest.files import WrittenFormat, file_rows
-from server.ingest.rejects import LoadFailed
-from server.ingest.statements import query_files
+from server.files.columns import CONNECT, EXTRACT, ExtractRequest, FormatDetector, RowSource
+from server.files.databases import DRIVERS, read_database
+from server.files.files import WrittenFormat, file_rows
+from server.files.rejects import LoadFailed
+from server.files.statements import query_files
 
 
 def read_folder(asked: ExtractRequest) -> Iterator[RowSource]:

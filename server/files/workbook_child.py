@@ -8,7 +8,7 @@ import fastexcel
 import msgspec
 import polars as pl
 
-from server.ingest.workbook_cells import sheet_cells
+from server.files.workbook_cells import sheet_cells
 
 
 class WorkbookRequest(msgspec.Struct, frozen=True):

@@ -10,10 +10,10 @@ from msgspec import Struct
 from engine.instance.build.sources import SOURCES
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
 from engine.model.feeds import Binding, FeedSource, RejectAllowance, SourceKind
-from server.ingest.columns import joined
-from server.ingest.findings import SampleFault
-from server.ingest.rejects import FILE, ROW, LoadFailed
-from server.ingest.sources import extract
+from server.files.columns import joined
+from server.files.findings import SampleFault
+from server.files.rejects import FILE, ROW, LoadFailed
+from server.files.sources import extract
 
 SAMPLE_ROWS: Final = 50_000
 TABLE = re.compile(r"[\w$]+(\.[\w$]+){0,2}")

@@ -8,9 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.model.extract_formats import NumberFormat
-from server.ingest.findings import located
-from server.ingest.notation import NONE_WORDS, Notation, NumberColumn, notations_of
-from server.ingest.rejects import ROW
+from server.files.findings import located
+from server.files.notation import NONE_WORDS, Notation, NumberColumn, notations_of
+from server.files.rejects import ROW
 
 SAMPLE = 2_000  # texts of a column that are looked at in each batch
 GROUPED = 1_000  # further ones, of those such as 1.234

@@ -13,8 +13,8 @@ import msgspec
 import polars as pl
 
 from server.base.settings import read_settings
-from server.ingest.limits import MEGABYTE, FileTooLarge
-from server.ingest.workbook_child import WorkbookReply, WorkbookRequest
+from server.files.limits import MEGABYTE, FileTooLarge
+from server.files.workbook_child import WorkbookReply, WorkbookRequest
 
 ROOT: Final = Path(__file__).parents[2]
 BOOT: Final = "import sys; sys.path.insert(0, sys.argv[1]); __import__(sys.argv[2], fromlist=['main']).main()"
@@ -69,7 +69,7 @@ class WorkbookReader:
     def _start(self) -> None:
         self._megabytes = read_settings().workbook_megabytes
         self._link, theirs = Pipe()
-        command = [sys.executable, "-I", "-c", BOOT, str(ROOT), "server.ingest.workbook_child"]
+        command = [sys.executable, "-I", "-c", BOOT, str(ROOT), "server.files.workbook_child"]
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 [*command, str(theirs.fileno()), str(self._megabytes * MEGABYTE)],

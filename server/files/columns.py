@@ -15,8 +15,8 @@ from engine.model.calendar.periods import GRAINS, Grain, PeriodRange
 from engine.model.errors import BadPeriod
 from engine.model.extract_formats import ExtractFormat
 from engine.model.feeds import Binding, LoadStatus
-from server.ingest.exponents import expand_exponents
-from server.ingest.rejects import FILE, ROW
+from server.files.exponents import expand_exponents
+from server.files.rejects import FILE, ROW
 
 CONNECT, EXTRACT = LoadStatus.FAILED_CONNECT, LoadStatus.FAILED_EXTRACT
 

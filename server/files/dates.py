@@ -8,8 +8,8 @@ import polars as pl
 
 from engine.model.calendar.periods import GRAINS, Grain
 from engine.model.extract_formats import SERIAL_1900, SERIAL_1904, DateFormat
-from server.ingest.columns import to_text
-from server.ingest.days import ENGLISH, SERIALS
+from server.files.columns import to_text
+from server.files.days import ENGLISH, SERIALS
 
 MIDNIGHT = r"[T ]00:00(:00(\.0+)?)?$"
 ISO_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"

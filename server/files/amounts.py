@@ -17,7 +17,7 @@ from engine.model.extract_formats import (
     NegativeStyle,
     NumberFormat,
 )
-from server.ingest.columns import NO_RESIDUES, ParsedColumn, parse_amounts, parse_numbers, to_text
+from server.files.columns import NO_RESIDUES, ParsedColumn, parse_amounts, parse_numbers, to_text
 
 SPACES = "[ \u00a0\u202f]"  # of every kind that spreadsheets group digits with
 APOSTROPHES = "['\u2019]"

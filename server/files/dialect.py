@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from server.ingest.encodings import UTF8, UTF16, detect_encoding
-from server.ingest.files import join_names
-from server.ingest.findings import Ambiguity, Finding, Findings
-from server.ingest.limits import bounded_records
+from server.files.encodings import UTF8, UTF16, detect_encoding
+from server.files.files import join_names
+from server.files.findings import Ambiguity, Finding, Findings
+from server.files.limits import bounded_records
 
 SEPARATORS: Final = (",", ";", "\t", "|")
 SEPARATOR_NAMES: Final = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from server.ingest.findings import Ambiguity, Finding, Findings, Reading, SampleTable, at_row, located
+from server.files.findings import Ambiguity, Finding, Findings, Reading, SampleTable, at_row, located
 
 NONE_WORDS: Final = frozenset(
     [

@@ -20,10 +20,10 @@ from engine.model.calendar.periods import PeriodRange
 from engine.model.feeds import PERIOD, Binding, LoadStatus, SourceKind, number_parameters
 from server.base.credentials import passwords, redact
 from server.base.drivers import install_command, packages_of
-from server.ingest.columns import CONNECT, EXTRACT, ExtractRequest, RowSource, with_location
-from server.ingest.fault_words import REACHING, REFUSALS, UNREACHED, UNREFUSED, in_words
-from server.ingest.rejects import LoadFailed
-from server.ingest.sqlite import sqlite_rows
+from server.files.columns import CONNECT, EXTRACT, ExtractRequest, RowSource, with_location
+from server.files.fault_words import REACHING, REFUSALS, UNREACHED, UNREFUSED, in_words
+from server.files.rejects import LoadFailed
+from server.files.sqlite import sqlite_rows
 
 PIECE = 500_000  # rows in memory at once
 CONNECT_SECONDS = 10

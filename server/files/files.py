@@ -14,12 +14,12 @@ import polars as pl
 from msgspec import Struct
 
 from engine.model.extract_formats import CsvFormat, ExtractFormat
-from server.ingest.columns import EXTRACT, FormatDetector
-from server.ingest.limits import FileTooLarge, bounded_records, refuse_long_fields, refuse_long_lines, refuse_wide
-from server.ingest.quotes import LoosePair, loose_pair
-from server.ingest.rejects import FILE, ROW, LoadFailed, from_cells
-from server.ingest.workbook_reader import READER
-from server.ingest.workbooks import formulas_of, refuse_large_parts, unvalued_fault
+from server.files.columns import EXTRACT, FormatDetector
+from server.files.limits import FileTooLarge, bounded_records, refuse_long_fields, refuse_long_lines, refuse_wide
+from server.files.quotes import LoosePair, loose_pair
+from server.files.rejects import FILE, ROW, LoadFailed, from_cells
+from server.files.workbook_reader import READER
+from server.files.workbooks import formulas_of, refuse_large_parts, unvalued_fault
 
 PIECE = 500_000  # rows in memory at once
 TYPED = (".parquet", ".arrow")

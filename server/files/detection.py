@@ -12,7 +12,7 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
 from engine.model.extract_formats import CsvFormat, DateFormat, ExtractFormat, NegativeStyle, NumberFormat, TableLayout
 from engine.model.feeds import Binding
-from server.ingest.amount_looks import (
+from server.files.amount_looks import (
     DECIMALS,
     DECISIVE,
     agrees,
@@ -22,16 +22,16 @@ from server.ingest.amount_looks import (
     reads_all,
     with_texts,
 )
-from server.ingest.columns import ISO_DAY, read_days
-from server.ingest.dates import UNREADABLE, in_format
-from server.ingest.days import DayColumn, serial_days, typed_days
-from server.ingest.dialect import LOOK, titles_above
-from server.ingest.encodings import ENCODING, UTF8, UTF16, decode
-from server.ingest.extract_columns import ExtractColumns
-from server.ingest.files import first_used_row, join_names, scan_file
-from server.ingest.findings import TEXTS, Ambiguity, Finding, Reading, SampleTable, located, place_of, written_keys
-from server.ingest.headings import encoding_of, find_heading, footer_of, heading_rows, is_written_in
-from server.ingest.notation import (
+from server.files.columns import ISO_DAY, read_days
+from server.files.dates import UNREADABLE, in_format
+from server.files.days import DayColumn, serial_days, typed_days
+from server.files.dialect import LOOK, titles_above
+from server.files.encodings import ENCODING, UTF8, UTF16, decode
+from server.files.extract_columns import ExtractColumns
+from server.files.files import first_used_row, join_names, scan_file
+from server.files.findings import TEXTS, Ambiguity, Finding, Reading, SampleTable, located, place_of, written_keys
+from server.files.headings import encoding_of, find_heading, footer_of, heading_rows, is_written_in
+from server.files.notation import (
     PLAIN_FIRST,
     Notation,
     NumberColumn,
@@ -39,8 +39,8 @@ from server.ingest.notation import (
     detect_numbers,
     notations_of,
 )
-from server.ingest.rejects import ROW, VALIDATE, LoadFailed
-from server.ingest.reshape import chosen_columns
+from server.files.rejects import ROW, VALIDATE, LoadFailed
+from server.files.reshape import chosen_columns
 
 HEAD: Final = 1 << 16  # bytes in which the heading stands
 DECIMAL, THOUSANDS, NEGATIVE = "numbers.decimal", "numbers.thousands", "numbers.negative"

@@ -11,9 +11,9 @@ from typing import Final
 import polars as pl
 from msgspec import Struct
 
-from server.ingest.columns import to_text
-from server.ingest.database_samples import SAMPLE_ROWS, DatabaseTable, parse_database_table
-from server.ingest.dialect import (
+from server.files.columns import to_text
+from server.files.database_samples import SAMPLE_ROWS, DatabaseTable, parse_database_table
+from server.files.dialect import (
     HEAD,
     PIECE,
     WHOLE,
@@ -25,13 +25,13 @@ from server.ingest.dialect import (
     places_behind,
     split_records,
 )
-from server.ingest.encodings import ENCODING, UTF8, decode, detect_encoding
-from server.ingest.files import explain_fault, join_names
-from server.ingest.findings import Ambiguity, Finding, Findings, SampleFault, SampleQuestion, SampleTable
-from server.ingest.limits import FileTooLarge, refuse_long_lines, refuse_wide
-from server.ingest.quotes import loose_pair
-from server.ingest.workbook_reader import READER
-from server.ingest.workbooks import Formulas, formulas_of, refuse_large_parts, unvalued_fault
+from server.files.encodings import ENCODING, UTF8, decode, detect_encoding
+from server.files.files import explain_fault, join_names
+from server.files.findings import Ambiguity, Finding, Findings, SampleFault, SampleQuestion, SampleTable
+from server.files.limits import FileTooLarge, refuse_long_lines, refuse_wide
+from server.files.quotes import loose_pair
+from server.files.workbook_reader import READER
+from server.files.workbooks import Formulas, formulas_of, refuse_large_parts, unvalued_fault
 
 QUOTE: Final = '"'
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file

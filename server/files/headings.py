@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.model.extract_formats import CsvFormat, TableLayout
-from server.ingest.dialect import (
+from server.files.dialect import (
     FOOTER_WORDS,
     LOOK,
     NUMBER,
@@ -19,10 +19,10 @@ from server.ingest.dialect import (
     encoding_behind,
     titles_above,
 )
-from server.ingest.dialect import HEAD as BYTES
-from server.ingest.encodings import UTF8, UTF16, detect_encoding
-from server.ingest.files import csv_rows, is_doubled, join_names, letters
-from server.ingest.findings import Ambiguity, Finding
+from server.files.dialect import HEAD as BYTES
+from server.files.encodings import UTF8, UTF16, detect_encoding
+from server.files.files import csv_rows, is_doubled, join_names, letters
+from server.files.findings import Ambiguity, Finding
 
 PIECE: Final = 1 << 14  # bytes that are read at each place behind the first ones
 QUOTES: Final = ('"', "'")

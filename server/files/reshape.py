@@ -10,10 +10,10 @@ from typing import Final
 import polars as pl
 
 from engine.model.extract_formats import ColumnChoice, ExtractFormat, RowSkip
-from server.ingest.columns import EXTRACT, to_text
-from server.ingest.dates import month_number
-from server.ingest.files import PIECE
-from server.ingest.rejects import FILE, ROW, LoadFailed
+from server.files.columns import EXTRACT, to_text
+from server.files.dates import month_number
+from server.files.files import PIECE
+from server.files.rejects import FILE, ROW, LoadFailed
 
 PLACEHOLDERS: Final = {"year": r"\d{4}", "month": r"\d{1,2}", "day": r"\d{1,2}"}  # others take any text
 NAME_PART = re.compile(r"{([a-z_][a-z0-9_]*)}|\*")

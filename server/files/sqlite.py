@@ -10,9 +10,9 @@ from typing import Any, Final
 import polars as pl
 
 from engine.model.feeds import LoadStatus, number_parameters
-from server.ingest.columns import CONNECT, EXTRACT, ExtractRequest, with_location
-from server.ingest.fault_words import REACHING, REFUSALS, UNREACHED, UNREFUSED, in_words
-from server.ingest.rejects import LoadFailed
+from server.files.columns import CONNECT, EXTRACT, ExtractRequest, with_location
+from server.files.fault_words import REACHING, REFUSALS, UNREACHED, UNREFUSED, in_words
+from server.files.rejects import LoadFailed
 
 ROWS: Final = 100_000  # in memory at once, as objects
 STEPS: Final = 100_000  # of a query between two looks at signals

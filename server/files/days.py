@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
-from server.ingest.findings import Ambiguity, Finding, Findings, Reading, SampleTable, located
+from server.files.findings import Ambiguity, Finding, Findings, Reading, SampleTable, located
 
 SERIAL = "serial"
 SERIAL_ORIGIN = date(1899, 12, 30)

@@ -9,10 +9,10 @@ from typing import Final
 import polars as pl
 
 from engine.model.extract_formats import SqlQuery
-from server.ingest.columns import EXTRACT, FormatDetector, to_text, with_location
-from server.ingest.fault_words import REFUSALS, in_words
-from server.ingest.files import TYPED, scan_batches, scan_file, unchanged
-from server.ingest.rejects import LoadFailed
+from server.files.columns import EXTRACT, FormatDetector, to_text, with_location
+from server.files.fault_words import REFUSALS, in_words
+from server.files.files import TYPED, scan_batches, scan_file, unchanged
+from server.files.rejects import LoadFailed
 
 TOKEN = re.compile(
     r"""

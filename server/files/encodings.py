@@ -8,7 +8,7 @@ from typing import Final
 
 from charset_normalizer import from_bytes
 
-from server.ingest.findings import Ambiguity, Finding, Reading
+from server.files.findings import Ambiguity, Finding, Reading
 
 ENCODING: Final = "csv.encoding"
 UTF8, UTF16, WESTERN = "utf-8", "utf-16", "windows-1252"

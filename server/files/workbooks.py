@@ -12,8 +12,8 @@ from zipfile import BadZipFile, ZipFile
 from msgspec import Struct
 
 from server.base.settings import read_settings
-from server.ingest.extents import ROW_END, SheetExtent, refuse_bombs
-from server.ingest.limits import MEGABYTE, FileTooLarge
+from server.files.extents import ROW_END, SheetExtent, refuse_bombs
+from server.files.limits import MEGABYTE, FileTooLarge
 
 BLOCK: Final = 1 << 22  # bytes of a sheet that are searched for formulas at once
 FORMULA: Final = re.compile(rb"<(?:\w+:)?c\s([^>]*)>\s*(<(?:\w+:)?f[\s/>].*?)</(?:\w+:)?c>", re.DOTALL)

@@ -5,7 +5,7 @@ from typing import Final
 from zipfile import ZipFile
 
 from server.base.settings import read_settings
-from server.ingest.limits import MEGABYTE, FileTooLarge, refuse_wide
+from server.files.limits import MEGABYTE, FileTooLarge, refuse_wide
 
 CELL: Final = re.compile(  # that holds something
     rb"<(?:\w+:)?c(?=[\s>/])(?:[^>]*?\sr=[\"']([A-Z]{1,4})(\d{1,9})[\"'])?[^>]*(?<!/)>"

@@ -10,7 +10,7 @@ import fastexcel
 import polars as pl
 from fastexcel import DType
 
-from server.ingest.exponents import expand_exponents
+from server.files.exponents import expand_exponents
 
 FAILED = re.compile(r"Error\((\w+)\)")  # in what the reader of workbooks says of a cell
 FAULT: Final = "#ERROR!"  # of a cell that cannot be read otherwise
