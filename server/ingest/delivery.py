@@ -38,13 +38,13 @@ from server.files.columns import (
 from server.files.dates import hint_days, iso_texts
 from server.files.detection import FeedFormat
 from server.files.extract_columns import extract_columns
+from server.files.rejects import VALIDATE, LoadFailed, Rejects
+from server.files.reshape import UnloadedRows, columns_of_file, reshape
+from server.files.sources import extract
 from server.ingest.folder import BooksFolder
 from server.ingest.mapper import ExtractMapper
 from server.ingest.rates import LiveTables, convert, parse_day_ranges, shape_rates
-from server.files.rejects import VALIDATE, LoadFailed, Rejects
-from server.files.reshape import UnloadedRows, columns_of_file, reshape
 from server.ingest.rounding import RoundingDifference
-from server.files.sources import extract
 from server.ingest.surveys import SurveyedTable, survey_table
 
 

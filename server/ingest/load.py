@@ -25,12 +25,12 @@ from engine.model.errors import Unavailable
 from engine.model.feeds import Binding, LoadAttempt, LoadMode, LoadStatus
 from engine.model.warehouses import PartStore
 from server.base.interfaces import LoadHistory, StoreDown
-from server.ingest.delivery import Delivery, Progress, rank
 from server.files.detection import PLAIN_READING
 from server.files.findings import written_keys
+from server.files.rejects import VALIDATE, LoadFailed, Rejects, RejectSum, write_report
+from server.ingest.delivery import Delivery, Progress, rank
 from server.ingest.folder import BooksFolder, is_free, lock_targets
 from server.ingest.rates import open_tables
-from server.files.rejects import VALIDATE, LoadFailed, Rejects, RejectSum, write_report
 from server.ingest.staging import open_parts, staging
 from server.warehouses.opening import DriverMissing
 

@@ -11,16 +11,16 @@ from engine.model.calendar.periods import Grain
 from engine.model.extract_formats import ExtractFormat
 from engine.model.feeds import PERIOD_PLACE, Binding, SourceKind
 from server.files.columns import read_days
-from server.ingest.delivery import target_of
 from server.files.detection import ISO, FeedFormat
 from server.files.extract_columns import extract_columns
 from server.files.files import explain_fault, located, scan_file
 from server.files.findings import written_keys
-from server.ingest.folder import BooksFolder
 from server.files.limits import FileTooLarge
-from server.ingest.load import last_reading, manifest_of
 from server.files.rejects import LoadFailed
 from server.files.reshape import UnloadedRows, reshape
+from server.ingest.delivery import target_of
+from server.ingest.folder import BooksFolder
+from server.ingest.load import last_reading, manifest_of
 
 ROWS: Final = 2_000  # of each file
 FILES: Final = 3  # of each feed: the last ones by name

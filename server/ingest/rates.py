@@ -22,8 +22,8 @@ from server.files.columns import (
     parse_days,
     to_text,
 )
-from server.ingest.mapper import ExtractMapper
 from server.files.rejects import VALIDATE, LoadFailed
+from server.ingest.mapper import ExtractMapper
 from server.ingest.rounding import RoundingDifference, rate_units, round_products
 
 

@@ -18,8 +18,8 @@ from engine.model.errors import closest, quoted
 from engine.model.feeds import Binding
 from server.base.interfaces import StoreDown
 from server.files.columns import CONNECT, EXTRACT
-from server.ingest.rates import LiveTables
 from server.files.rejects import VALIDATE, LoadFailed
+from server.ingest.rates import LiveTables
 from server.warehouses.attached import AttachedColumn, AttachedTable, attached_table
 from server.warehouses.dialects import ColumnKind
 from server.warehouses.lacks import ReaderMayWrite, refuse_table_writer

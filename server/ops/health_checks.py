@@ -16,7 +16,7 @@ from engine.model.errors import Unavailable
 from engine.model.feeds import Binding
 from engine.model.warehouses import FactsPlacement
 from server.base.interfaces import LoadHistory, StoreDown
-from server.ingest.backups import BackupRecord
+from server.daemon.backups import BackupRecord
 from server.stores.migrations import check_migrations
 from server.stores.postgres import Database
 from server.telemetry.metrics import Metrics

@@ -24,7 +24,7 @@ from engine.model.errors import Unavailable
 from server.base.interfaces import StoreDown
 from server.base.locks import FileLock
 from server.base.settings import Settings, variable_of
-from server.ingest.backups import DUMP, UNFINISHED
+from server.daemon.backups import DUMP, UNFINISHED
 from server.run.embedded.binaries import postgres_tools
 from server.run.embedded.platform import platform
 from server.stores.migrations import applied_to, read_migrations

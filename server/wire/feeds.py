@@ -22,7 +22,7 @@ from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, list_fields, split
 from server.caller.feeds import LastLoads
-from server.ingest.schedule import next_slot
+from server.daemon.schedule import next_slot
 
 OTHER_LOADS = (
     "A load works by its load_id alone: get_load_status describes it. Filter by binding_id, dataset_id, period or "

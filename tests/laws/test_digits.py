@@ -8,8 +8,8 @@ from random import SystemRandom
 import pytest
 
 from server.files.findings import SampleFault
-from server.ingest.load import BindingFailed
 from server.files.sampling import sample_file
+from server.ingest.load import BindingFailed
 from tests.laws.digits.drawn import DrawnRow, drawn
 from tests.laws.digits.law import Source, outcome
 from tests.laws.digits.sources import INTEGERS, SOURCES, only_whole, write_xlsx

@@ -17,7 +17,7 @@ from engine.model.profiles import Profiles
 from engine.model.scope import Cell
 from server.base.folders import restrict
 from server.base.settings import Settings, variable_of
-from server.ingest.backups import BackupRecord
+from server.daemon.backups import BackupRecord
 from server.ingest.folder import BooksFolder
 from server.ingest.load import describe_readings, manifest_of
 from server.ingest.previews import describe_files

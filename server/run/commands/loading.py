@@ -11,11 +11,11 @@ from engine.instance.read import Instance
 from engine.model.calendar.periods import PeriodRange
 from engine.model.feeds import Binding, LoadStatus
 from server.base.settings import Settings
+from server.files.rejects import RejectSum, format_rejects, report_file
+from server.files.workbook_reader import READER
 from server.ingest.folder import BooksFolder, TargetBusy
 from server.ingest.load import BindingFailed, load
 from server.ingest.provision import tables_of
-from server.files.rejects import RejectSum, format_rejects, report_file
-from server.files.workbook_reader import READER
 from server.run.commands.console import DONE, FAULTY, err, out
 from server.run.commands.provision import tell_completeness
 from server.run.embedded.platform import Platform

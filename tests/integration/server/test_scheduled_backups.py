@@ -13,8 +13,8 @@ import pytest
 from engine.door import open_books
 from engine.model.feeds import Schedule
 from server.base.settings import BadSetting, Settings, read_settings
-from server.ingest.backups import BackupFolder, BackupRecord, ScheduledBackups
-from server.ingest.daemon import Daemon
+from server.daemon.backups import BackupFolder, BackupRecord, ScheduledBackups
+from server.daemon.daemon import Daemon
 from server.run.backup import BundleFault, restore, write_bundle
 from server.telemetry.metrics import Metrics
 from tests.support.feeding import at_work, attempts, books_with, daemon_of, running

@@ -12,8 +12,8 @@ from engine.door import open_books
 from engine.facts.manifest import current_version
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
-from server.ingest.load import BindingFailed, LoadResult
 from server.files.rejects import format_rejects
+from server.ingest.load import BindingFailed, LoadResult
 from tests.support.books import load_feeds
 from tests.support.small import csv, figures, write_instance
 

@@ -11,8 +11,8 @@ from engine.door import open_books
 from engine.model.extract_formats import BlankRule, DebitCredit, DebitCreditSide, NegativeStyle, NumberFormat
 from server.files.amounts import by_side, multiply, read_amounts, subtract
 from server.files.dates import in_format, month_number
-from server.ingest.load import BindingFailed
 from server.files.rejects import format_rejects
+from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.small import figures, write_instance
 

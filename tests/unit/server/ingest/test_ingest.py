@@ -19,8 +19,8 @@ from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
 from engine.model.feeds import LoadStatus
-from server.ingest.load import BindingFailed, LoadResult
 from server.files.rejects import format_rejects
+from server.ingest.load import BindingFailed, LoadResult
 from tests.support.books import load_feeds
 from tests.support.postgres import postgres
 from tests.support.small import csv, figures, write_instance

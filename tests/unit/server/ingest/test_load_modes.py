@@ -16,9 +16,9 @@ from engine.model.calendar.periods import Span
 from engine.model.feeds import LoadAttempt, LoadStatus
 from server.base.interfaces import LoadQuery
 from server.files import files
+from server.files.rejects import LoadFailed
 from server.ingest.folder import TargetBusy, lock_targets
 from server.ingest.load import BindingFailed
-from server.files.rejects import LoadFailed
 from tests.support.books import load_feeds
 from tests.support.memory import MemoryLoads
 from tests.support.small import figures, write_instance

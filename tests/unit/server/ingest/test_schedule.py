@@ -23,7 +23,7 @@ from engine.model.feeds import (
     Schedule,
     SourceKind,
 )
-from server.ingest.schedule import RETRIED, RetryPolicy, latest_slot, next_load, next_slot, periods_of, slots
+from server.daemon.schedule import RETRIED, RetryPolicy, latest_slot, next_load, next_slot, periods_of, slots
 
 BACKOFF = RetryPolicy()
 CALENDAR = fiscal_calendar(FiscalYear())

@@ -12,8 +12,8 @@ import pytest
 
 from server.files import sqlite
 from server.files.columns import joined, to_text
-from server.ingest.load import BindingFailed
 from server.files.sampling import sample_source
+from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.ledgers import ledger, revenue
 from tests.support.pausing import interrupted

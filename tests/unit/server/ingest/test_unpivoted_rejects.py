@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from engine.door import open_books
-from server.ingest.load import BindingFailed
 from server.files.rejects import FILE, ROW, Rejects, report_file, write_report
+from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.small import figures, write_instance
 from tests.unit.server.ingest.test_formats import instance_of, loaded

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from engine.model.feeds import Schedule
 from server.base.locks import FileLock
-from server.ingest.children import ChildProcess, ProcessExit
-from server.ingest.schedule import latest_slot, next_slot
+from server.daemon.children import ChildProcess, ProcessExit
+from server.daemon.schedule import latest_slot, next_slot
 
 NAME = re.compile(r"tieout-scheduled-(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)\.tar")
 STAMP = "%Y-%m-%dT%H-%M-%SZ"

@@ -1,0 +1,1 @@
+"""Daemon: who loads feeds and makes backups when the clock says so."""
