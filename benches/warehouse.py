@@ -35,12 +35,12 @@ from engine.report.report import Report
 from server.run.embedded.binaries import known_binaries
 from server.run.embedded.keeper import Keeper
 from server.run.embedded.servers import EmbeddedPostgres
-from server.warehouses.clickhouse import ClickHouseWarehouse
-from server.warehouses.duckdb import DuckDbWarehouse
+from server.warehouses.engines.clickhouse import ClickHouseWarehouse
+from server.warehouses.engines.duckdb import DuckDbWarehouse
 from server.warehouses.facts import WarehouseFacts
-from server.warehouses.flightsql import FlightSqlWarehouse
+from server.warehouses.engines.flightsql import FlightSqlWarehouse
 from server.warehouses.parts import WarehouseParts
-from server.warehouses.postgresql import PostgresWarehouse
+from server.warehouses.engines.postgresql import PostgresWarehouse
 from server.warehouses.warehouse import Warehouse
 from tests.support.clickhouse import shared_clickhouse
 from tests.support.sail import sail_server

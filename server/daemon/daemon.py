@@ -14,9 +14,9 @@ from engine.model.feeds import Binding, LoadAttempt, LoadStatus
 from server.base.interfaces import LoadHistory, LoadQuery, StoreDown
 from server.daemon.backups import BackupExit, ScheduledBackups
 from server.daemon.children import ChildProcess, ProcessExit
+from server.daemon.schedule import RetryPolicy, ScheduledLoad, next_load, periods_of
 from server.ingest.delivery import rank
 from server.ingest.folder import InstanceWatcher
-from server.daemon.schedule import RetryPolicy, ScheduledLoad, next_load, periods_of
 
 RECENT = 200  # latest attempts of a feed that are read, and latest successes
 RECHECK = 10.0  # seconds after which a running attempt is read again, because another process may have ended it

@@ -17,7 +17,7 @@ from msgspec import Struct
 from engine.model.errors import Unavailable
 from engine.model.warehouses import FactsPlacement, PartTotals, WarehouseKind
 from server.base.interfaces import StoreDown
-from server.warehouses.flightsql import PROBE, FlightSqlWarehouse
+from server.warehouses.engines.flightsql import PROBE, FlightSqlWarehouse
 from server.warehouses.opening import open_warehouse
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.tables import plain_name, warehouse_table

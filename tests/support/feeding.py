@@ -17,9 +17,9 @@ from engine.model.feeds import LoadAttempt
 from server.base.interfaces import LoadHistory, LoadQuery
 from server.base.settings import read_settings
 from server.daemon.daemon import Daemon, DaemonCommand, FeedHistory
+from server.daemon.schedule import RetryPolicy
 from server.ingest.folder import BooksFolder, InstanceWatcher
 from server.ingest.load import settle_attempts
-from server.daemon.schedule import RetryPolicy
 from server.run.embedded.platform import Platform, platform
 from tests.support.forking import ForkedProcess, start_command
 from tests.support.ledgers import DOMAIN

@@ -26,9 +26,9 @@ from msgspec.structs import replace
 from pyarrow import parquet
 
 from server.base.interfaces import StoreDown
-from server.warehouses.adbc import AdbcWarehouse
+from server.warehouses.engines.adbc import AdbcWarehouse
 from server.warehouses.dialects import SPARK
-from server.warehouses.flightsql import schema_of
+from server.warehouses.engines.flightsql import schema_of
 from server.warehouses.tables import WarehouseTable
 from server.warehouses.warehouse import SESSIONS, StatementRefused, WarehouseDown
 from tests.support.serving import free_port, wait_for

@@ -18,8 +18,9 @@ from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
 from engine.model.feeds import LoadStatus
 from server.base.interfaces import StoreDown
-from server.warehouses import statements, survey
-from server.warehouses.attached_facts import AttachedFacts
+from server.warehouses import statements
+from server.warehouses.attached import survey
+from server.warehouses.attached.facts import AttachedFacts
 from server.warehouses.opening import open_source
 from server.warehouses.warehouse import SqlStatement
 from tests.support.attached_books import BOTH, COLUMNS, DOMAIN, INSERT, AttachedBooks

@@ -22,8 +22,8 @@ from server.run.backup import back_up, restore
 from server.run.parent import Parent
 from server.run.workers.supervisor import Supervisor
 from server.warehouses import opening
-from server.warehouses.duckdb import DuckDbWarehouse
-from server.warehouses.postgresql import PostgresWarehouse
+from server.warehouses.engines.duckdb import DuckDbWarehouse
+from server.warehouses.engines.postgresql import PostgresWarehouse
 from server.warehouses.warehouse import SqlStatement
 from tests.support.attached_books import BOTH, AttachedBooks, in_duckdb
 from tests.support.forking import tieout

@@ -27,7 +27,7 @@ from server.ingest.load import BindingFailed
 from server.ingest.staging import open_parts, staging
 from server.run.backup import BundleFault, back_up, restore
 from server.run.commands import provision as provision_command
-from server.warehouses.duckdb import DuckDbWarehouse
+from server.warehouses.engines.duckdb import DuckDbWarehouse
 from server.warehouses.lacks import TRIAL_ROWS, engine_faults, trial_faults
 from tests.support.books import ROOT, load_feeds
 from tests.support.feeding import ONCE_A_YEAR, running

@@ -14,8 +14,8 @@ import pytest
 
 from engine.model.warehouses import PartTotals, WarehouseKind
 from server.base.interfaces import StoreDown
-from server.warehouses.clickhouse import ClickHouseWarehouse
-from server.warehouses.flightsql import FlightSqlWarehouse
+from server.warehouses.engines.clickhouse import ClickHouseWarehouse
+from server.warehouses.engines.flightsql import FlightSqlWarehouse
 from server.warehouses.lacks import ReaderMayWrite, refuse_writer
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.warehouse import SqlStatement, StatementRefused, Warehouse, WarehouseDown

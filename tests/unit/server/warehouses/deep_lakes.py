@@ -15,7 +15,7 @@ import pytest
 from engine.door import Door
 from engine.model.errors import Unavailable
 from engine.model.feeds import LoadStatus
-from server.warehouses.flightsql import FlightSqlWarehouse
+from server.warehouses.engines.flightsql import FlightSqlWarehouse
 from server.warehouses.warehouse import SqlStatement
 from tests.support.attached_books import BOTH, COLUMNS, INSERT, AttachedBooks, in_lake
 from tests.support.sail import SailServer, shared_sail

@@ -23,7 +23,7 @@ from server.ingest.load import BindingFailed
 from server.ops.health_checks import check_attached
 from server.warehouses import opening
 from server.warehouses.dialects import DUCKDB
-from server.warehouses.duckdb import DuckDbWarehouse
+from server.warehouses.engines.duckdb import DuckDbWarehouse
 from server.warehouses.opening import AttachedSources, versions_in
 from server.warehouses.warehouse import SqlStatement, VersionGone
 from server.wire.feeds import binding_answer

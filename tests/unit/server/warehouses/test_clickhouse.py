@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from server.warehouses.clickhouse import (
+from server.warehouses.engines.clickhouse import (
     FAILURES,
     REFUSALS,
     ClickHouseWarehouse,

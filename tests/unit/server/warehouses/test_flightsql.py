@@ -16,7 +16,7 @@ from sqlglot import exp
 from engine.model.warehouses import FactsPlacement, WarehouseKind
 from server.base.interfaces import StoreDown
 from server.warehouses.dialects import SPARK, Bindings
-from server.warehouses.flightsql import BROKEN, DOWN, GONE, REFUSALS, FlightSqlWarehouse, call_options, refusal
+from server.warehouses.engines.flightsql import BROKEN, DOWN, GONE, REFUSALS, FlightSqlWarehouse, call_options, refusal
 from server.warehouses.lacks import trial_faults
 from server.warehouses.warehouse import SqlStatement, StatementRefused, VersionGone, Warehouse, WarehouseDown
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from server.base.interfaces import StoreDown
-from server.warehouses.survey import FoundIds, monthly, rolled_up
+from server.warehouses.attached.survey import FoundIds, monthly, rolled_up
 
 
 def test_ids_with_their_amounts() -> None:

@@ -18,7 +18,7 @@ from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.fact_store import DATE, ROWS
 from server.base.interfaces import StoreDown
-from server.warehouses.attached import (
+from server.warehouses.attached.rows import (
     NULL_ID,
     SCENARIO,
     UNDATED_MONTH,

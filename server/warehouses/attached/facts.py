@@ -29,7 +29,7 @@ from engine.model.scope import Cell
 from engine.model.stopping import Stop
 from server.base.interfaces import StoreDown
 from server.base.waits import WAITS
-from server.warehouses.attached import NULL_ID, AttachedRows, AttachedTable, month_of, tokens_in, tokens_text
+from server.warehouses.attached.rows import NULL_ID, AttachedRows, AttachedTable, month_of, tokens_in, tokens_text
 from server.warehouses.facts import AnswerPlan, WarehouseFacts, refuse_columns
 from server.warehouses.statements import StatementText
 from server.warehouses.tables import PART

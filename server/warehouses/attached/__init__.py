@@ -1,0 +1,1 @@
+"""Attached tables: rows of facts that stay where they are."""

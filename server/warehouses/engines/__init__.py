@@ -1,0 +1,1 @@
+"""Engines: an adapter for each database that answers reports."""
