@@ -37,10 +37,10 @@ from server.run.embedded.keeper import Keeper
 from server.run.embedded.servers import EmbeddedPostgres
 from server.warehouses.engines.clickhouse import ClickHouseWarehouse
 from server.warehouses.engines.duckdb import DuckDbWarehouse
-from server.warehouses.facts import WarehouseFacts
 from server.warehouses.engines.flightsql import FlightSqlWarehouse
-from server.warehouses.parts import WarehouseParts
 from server.warehouses.engines.postgresql import PostgresWarehouse
+from server.warehouses.facts import WarehouseFacts
+from server.warehouses.parts import WarehouseParts
 from server.warehouses.warehouse import Warehouse
 from tests.support.clickhouse import shared_clickhouse
 from tests.support.sail import sail_server

@@ -14,15 +14,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import BaseModel
 
-from engine.instance.build.calendar import build_calendar
-from engine.instance.build.domains import build_dimensions, build_domains
-from engine.instance.build.feeds import build_bindings
-from engine.instance.build.metrics import MetricBuilder
-from engine.instance.build.placement import build_placement
-from engine.instance.build.scenarios import build_comparisons, build_default, build_scenarios
-from engine.instance.build.statements import StatementBuilder
 from engine.instance.documents import Document, Fault, InstanceFaults, read_document, read_table
 from engine.instance.profiles import FILE, build_profiles, fitted, read_profiles
+from engine.instance.reading.calendar import build_calendar
+from engine.instance.reading.domains import build_dimensions, build_domains
+from engine.instance.reading.feeds import build_bindings
+from engine.instance.reading.metrics import MetricBuilder
+from engine.instance.reading.placement import build_placement
+from engine.instance.reading.scenarios import build_comparisons, build_default, build_scenarios
+from engine.instance.reading.statements import StatementBuilder
 from engine.instance.schema.books import CALENDAR, DimensionsFile, DomainFile, InstanceFile
 from engine.instance.schema.registry import IntegrationsFile, ProfilesFile, ScenariosFile
 from engine.instance.schema.statements import StatementFile

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeVar, get_type_hints
 from urllib.parse import urlsplit
 
-from engine.instance.build.feeds import cron_fault
 from engine.instance.read import STATE, STORE
+from engine.instance.reading.feeds import cron_fault
 from server.base.credentials import key_fault, passwords, redact
 from server.base.links import parse_hosts
 

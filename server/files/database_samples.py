@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 from msgspec import Struct
 
-from engine.instance.build.sources import SOURCES
+from engine.instance.reading.sources import SOURCES
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
 from engine.model.feeds import Binding, FeedSource, RejectAllowance, SourceKind
 from server.files.columns import joined

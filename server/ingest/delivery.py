@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from engine.facts.landing import SCENARIO, Landing
 from engine.facts.manifest import Load
 from engine.facts.writer import Stage
-from engine.instance.build.feeds import MEMBER_COLUMNS, NODE_COLUMNS, attributes_of
+from engine.instance.reading.feeds import MEMBER_COLUMNS, NODE_COLUMNS, attributes_of
 from engine.model.calendar.periods import PeriodRange, Span
 from engine.model.catalogue import Catalogue, Dimension, Domain
 from engine.model.errors import quoted

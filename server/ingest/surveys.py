@@ -21,10 +21,10 @@ from server.files.columns import CONNECT, EXTRACT
 from server.files.rejects import VALIDATE, LoadFailed
 from server.ingest.rates import LiveTables
 from server.warehouses.attached.rows import AttachedColumn, AttachedTable, attached_table
+from server.warehouses.attached.survey import FoundIds, Read, SurveyText, faults_in, months_of
 from server.warehouses.dialects import ColumnKind
 from server.warehouses.lacks import ReaderMayWrite, refuse_table_writer
 from server.warehouses.opening import DriverMissing, open_source
-from server.warehouses.attached.survey import FoundIds, Read, SurveyText, faults_in, months_of
 from server.warehouses.warehouse import Warehouse, WarehouseDown
 
 Found = TypeVar("Found")

@@ -17,8 +17,8 @@ from msgspec import Struct, convert, json
 
 from engine.facts.manifest import CURRENT, manifest_file, pin_current
 from engine.facts.parts import differences, hold_parts
-from engine.instance.build.placement import build_placement
 from engine.instance.read import InstanceDocuments, instance_files
+from engine.instance.reading.placement import build_placement
 from engine.instance.schema.books import InstanceFile
 from engine.model.errors import Unavailable
 from server.base.interfaces import StoreDown

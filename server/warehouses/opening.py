@@ -18,15 +18,15 @@ from engine.model.feeds import Binding, FeedSource, SourceKind
 from engine.model.warehouses import FactsPlacement, WarehouseKind
 from server.base.drivers import install_command, packages_of
 from server.base.interfaces import StoreDown
-from server.warehouses.attached.rows import AttachedTable, attached_table, lost_table
 from server.warehouses.attached.facts import AttachedFacts, RoutedFacts
+from server.warehouses.attached.rows import AttachedTable, attached_table, lost_table
 from server.warehouses.engines.bigquery import BigQueryWarehouse
 from server.warehouses.engines.clickhouse import ClickHouseWarehouse
 from server.warehouses.engines.duckdb import DuckDbWarehouse
-from server.warehouses.facts import facts_in
 from server.warehouses.engines.flightsql import FlightSqlWarehouse
 from server.warehouses.engines.postgresql import PostgresWarehouse, WatchedConnection
 from server.warehouses.engines.snowflake import SnowflakeWarehouse
+from server.warehouses.facts import facts_in
 from server.warehouses.warehouse import StatementRefused, Warehouse
 
 ADAPTERS: Final[Mapping[WarehouseKind, Callable[..., Warehouse]]] = {

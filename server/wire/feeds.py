@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
-from engine.instance.build.sources import SOURCES
+from engine.instance.reading.sources import SOURCES
 from engine.model.errors import ECHO_CHARACTERS, cut
 from engine.model.feeds import (
     Attachment,

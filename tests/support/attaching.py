@@ -26,15 +26,15 @@ from engine.model.catalogue import Domain
 from engine.model.fact_store import FactStore
 from engine.model.feeds import SourceKind
 from engine.model.scope import Cell
-from server.warehouses.attached.rows import SCENARIO, AttachedColumn, AttachedTable, month_of
 from server.warehouses.attached.facts import AttachedFacts, RoutedFacts
+from server.warehouses.attached.rows import SCENARIO, AttachedColumn, AttachedTable, month_of
+from server.warehouses.attached.survey import SurveyText, months_of
 from server.warehouses.dialects import ColumnKind
 from server.warehouses.engines.duckdb import DuckDbWarehouse
 from server.warehouses.engines.flightsql import FlightSqlWarehouse
-from server.warehouses.opening import SOURCES
 from server.warehouses.engines.postgresql import PostgresWarehouse
+from server.warehouses.opening import SOURCES
 from server.warehouses.statements import StatementText
-from server.warehouses.attached.survey import SurveyText, months_of
 from server.warehouses.tables import declared_kinds
 from server.warehouses.warehouse import Warehouse
 from tests.support.clouds import CLOUDS, SCHEMA, Cloud, cloud

@@ -26,8 +26,8 @@ from msgspec.structs import replace
 from pyarrow import parquet
 
 from server.base.interfaces import StoreDown
-from server.warehouses.engines.adbc import AdbcWarehouse
 from server.warehouses.dialects import SPARK
+from server.warehouses.engines.adbc import AdbcWarehouse
 from server.warehouses.engines.flightsql import schema_of
 from server.warehouses.tables import WarehouseTable
 from server.warehouses.warehouse import SESSIONS, StatementRefused, WarehouseDown

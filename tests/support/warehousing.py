@@ -19,10 +19,10 @@ from engine.model.scope import Cell
 from engine.model.warehouses import PartStore
 from server.warehouses.engines.clickhouse import ClickHouseWarehouse
 from server.warehouses.engines.duckdb import DuckDbWarehouse
-from server.warehouses.facts import WarehouseFacts
 from server.warehouses.engines.flightsql import FlightSqlWarehouse
-from server.warehouses.parts import WarehouseParts
 from server.warehouses.engines.postgresql import PostgresWarehouse
+from server.warehouses.facts import WarehouseFacts
+from server.warehouses.parts import WarehouseParts
 from server.warehouses.statements import StatementText
 from server.warehouses.tables import declared_kinds
 from server.warehouses.warehouse import Warehouse

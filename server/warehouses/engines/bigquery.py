@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from engine.model.stopping import Stop, never
 from server.base.interfaces import StoreDown
-from server.warehouses.engines.adbc import options_of
 from server.warehouses.dialects import Bindings, ColumnKind, SqlDialect, element_type
+from server.warehouses.engines.adbc import options_of
 from server.warehouses.warehouse import (
     GLANCE,
     SESSIONS,

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from engine.model.stopping import Stop, never
 from server.base.interfaces import StoreDown
-from server.warehouses.engines.adbc import AdbcWarehouse
 from server.warehouses.dialects import DELTA, ICEBERG, SPARK, ColumnKind, LakeVersion
+from server.warehouses.engines.adbc import AdbcWarehouse
 from server.warehouses.tables import PART, WarehouseTable
 from server.warehouses.warehouse import (
     SESSIONS,

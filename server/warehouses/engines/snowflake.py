@@ -10,8 +10,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from server.base.interfaces import StoreDown
-from server.warehouses.engines.adbc import AdbcWarehouse, options_of
 from server.warehouses.dialects import Bindings, ColumnKind, SqlDialect, element_type
+from server.warehouses.engines.adbc import AdbcWarehouse, options_of
 from server.warehouses.warehouse import (
     SESSIONS,
     TIMEOUT,

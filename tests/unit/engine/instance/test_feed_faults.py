@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.instance.build.feeds import cron_fault
 from engine.instance.read import read_instance
+from engine.instance.reading.feeds import cron_fault
 from engine.model.feeds import Binding, LoadMode, Schedule
 from tests.unit.engine.instance.test_instance_faults import faults, instance, said
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engine.instance.build.calendar import build_calendar
 from engine.instance.documents import Document, read_table
+from engine.instance.reading.calendar import build_calendar
 from engine.instance.schema.books import InstanceFile
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar

@@ -1,6 +1,6 @@
 """The tables of sources: each kind has its keys and checks in the engine, and its reader in the loader."""
 
-from engine.instance.build.sources import SOURCES
+from engine.instance.reading.sources import SOURCES
 from engine.instance.schema.registry import BindingPart, SourcePart
 from engine.model.feeds import SourceKind
 from server.files.sources import SOURCE_READERS

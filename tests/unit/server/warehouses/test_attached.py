@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from engine.books.books import Shelf
 from engine.door import EVERYONE, Door
-from engine.instance.build import attachments
 from engine.instance.documents import InstanceFaults
 from engine.instance.read import read_instance
+from engine.instance.reading import attachments
 from engine.model.errors import Unavailable
 from engine.model.feeds import SourceKind
 from engine.model.stopping import Stop, never

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from server.warehouses.dialects import CLICKHOUSE
 from server.warehouses.engines.clickhouse import (
     FAILURES,
     REFUSALS,
@@ -18,7 +19,6 @@ from server.warehouses.engines.clickhouse import (
     removals_of,
     tables_of,
 )
-from server.warehouses.dialects import CLICKHOUSE
 from server.warehouses.tables import WarehouseTable
 from server.warehouses.warehouse import StatementRefused, WarehouseDown
 from tests.unit.server.warehouses.test_warehouses import LEDGER

@@ -18,14 +18,14 @@ from engine.model.calendar.periods import Span
 from engine.model.fact_store import DATE, Aggregate, DistinctSlice, LastKnownSlice, RowSlice
 from engine.model.feeds import FeedSource, SourceKind
 from engine.model.scope import Cell, CodeSet
-from server.warehouses.engines.adbc import options_of
 from server.warehouses.attached.rows import SCENARIO, AttachedColumn, AttachedRows, AttachedTable
-from server.warehouses.engines.bigquery import BIGQUERY
-from server.warehouses.dialects import Bindings, ColumnKind, SqlDialect
-from server.warehouses.opening import open_source
-from server.warehouses.engines.snowflake import KEPT, SNOWFLAKE
-from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
 from server.warehouses.attached.survey import SurveyText
+from server.warehouses.dialects import Bindings, ColumnKind, SqlDialect
+from server.warehouses.engines.adbc import options_of
+from server.warehouses.engines.bigquery import BIGQUERY
+from server.warehouses.engines.snowflake import KEPT, SNOWFLAKE
+from server.warehouses.opening import open_source
+from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
 from server.warehouses.warehouse import SqlStatement, StatementRefused
 from tests.support.statements import hold_to_lock
 

@@ -19,8 +19,8 @@ from engine.model.errors import Unavailable
 from server.ingest import surveys
 from server.ingest.load import BindingFailed
 from server.warehouses import opening
-from server.warehouses.opening import AttachedSources, open_source, versions_in
 from server.warehouses.engines.postgresql import PostgresWarehouse
+from server.warehouses.opening import AttachedSources, open_source, versions_in
 from server.warehouses.warehouse import Warehouse
 from tests.support.books import load_feeds
 from tests.support.pausing import paused

@@ -20,9 +20,9 @@ from engine.model.errors import Unavailable
 from engine.model.warehouses import FactsPlacement, WarehouseKind
 from server.base.interfaces import StoreDown
 from server.ops.health_checks import check_facts
+from server.warehouses.engines.postgresql import PostgresWarehouse
 from server.warehouses.facts import WarehouseFacts
 from server.warehouses.parts import WarehouseParts
-from server.warehouses.engines.postgresql import PostgresWarehouse
 from server.warehouses.warehouse import SqlStatement, StatementRefused, Warehouse, WarehouseDown
 from tests.support.books import load_instance
 from tests.support.pausing import paused

@@ -19,11 +19,11 @@ from engine.model.fact_store import Aggregate
 from engine.model.feeds import FeedSource, SourceKind
 from engine.model.scope import EVERYTHING, Cell, CodeSet
 from server.warehouses.attached.rows import SCENARIO, AttachedColumn, AttachedRows, AttachedTable, month_of, name_parts
+from server.warehouses.attached.survey import SurveyText
 from server.warehouses.dialects import SPARK, Bindings, ColumnKind, LakeVersion, NotWritable
 from server.warehouses.engines.flightsql import FlightSqlWarehouse, words_of_type
 from server.warehouses.opening import WarehouseUnnamed, open_source
 from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
-from server.warehouses.attached.survey import SurveyText
 from server.warehouses.warehouse import SqlStatement, StatementRefused, WarehouseDown
 from tests.support.statements import hold_to_lock
 

@@ -7,8 +7,8 @@ import pytest
 from engine.model.calendar.periods import Span
 from engine.model.fact_store import Aggregate
 from engine.model.scope import EVERYTHING, NOTHING, AmountRange, Cell, CodeSet, Conjunction
-from server.warehouses.engines.bigquery import BIGQUERY
 from server.warehouses.dialects import CLICKHOUSE, DUCKDB, POSTGRESQL, SqlDialect
+from server.warehouses.engines.bigquery import BIGQUERY
 from server.warehouses.engines.snowflake import SNOWFLAKE
 from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
 from server.warehouses.warehouse import SqlStatement

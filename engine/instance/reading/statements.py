@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from engine.instance.build.metrics import NO_BASE, NO_BODY, NO_TYPE, format_of
 from engine.instance.documents import Document, Location, known, words
+from engine.instance.reading.metrics import NO_BASE, NO_BODY, NO_TYPE, format_of
 from engine.instance.schema.statements import (
     FormulaLinePart,
     HeaderPart,

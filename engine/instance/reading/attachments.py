@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from engine.instance.build.sources import FeedFault
+from engine.instance.reading.sources import FeedFault
 from engine.instance.schema.registry import BindingPart, ColumnPart, PinPart
 from engine.model.catalogue import Domain
 from engine.model.extract_formats import CreditSign, DebitCreditSide, ExtractFormat

@@ -10,10 +10,10 @@ from zoneinfo import available_timezones
 from cronsim import CronSim, CronSimError
 from msgspec.structs import replace
 
-from engine.instance.build.attachments import attachment_faults, build_attachment
-from engine.instance.build.formats import build_format, refuse_constants, refuse_products
-from engine.instance.build.sources import EXTRACTS, LOCATED_BY, REPLACES, SOURCES
 from engine.instance.documents import Document, Location, known
+from engine.instance.reading.attachments import attachment_faults, build_attachment
+from engine.instance.reading.formats import build_format, refuse_constants, refuse_products
+from engine.instance.reading.sources import EXTRACTS, LOCATED_BY, REPLACES, SOURCES
 from engine.instance.schema.registry import (
     BindingPart,
     ColumnPart,

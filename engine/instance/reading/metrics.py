@@ -7,9 +7,9 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from engine.instance.build.conditions import VALID, ConditionFault, parse_condition
-from engine.instance.build.domains import cuts_of, grain_of, of_members
 from engine.instance.documents import Document, Location, known, words
+from engine.instance.reading.conditions import VALID, ConditionFault, parse_condition
+from engine.instance.reading.domains import cuts_of, grain_of, of_members
 from engine.instance.schema.books import DomainFile, MetricPart
 from engine.instance.schema.common import BackPart, OverTimePart
 from engine.model.aggregation import LookBack, MemberAggregation, TimeAggregation, TimeRule

@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.instance.build.formats import database_format_faults
 from engine.instance.documents import Location, known
+from engine.instance.reading.formats import database_format_faults
 from engine.instance.schema.registry import BindingPart
 from engine.model.feeds import PERIOD_PARAMETERS, PERIOD_PLACE, LoadMode, ParamStyle, SourceKind, number_parameters
 
