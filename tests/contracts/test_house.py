@@ -89,8 +89,8 @@ def test_everything_is_caught_in_one_place_only() -> None:
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")))
     ]
-    # a script of somebody's; a call of somebody's, in its thread and around it; a call of a driver, in its thread
-    caught = ["sandbox/script.py", "server/http/dispatch.py", "server/http/dispatch.py", "server/files/databases.py"]
+    # a script of somebody's; a call of a driver, in its thread; a call of somebody's, in its thread and around it
+    caught = ["sandbox/script.py", "server/files/databases.py", "server/http/dispatch.py", "server/http/dispatch.py"]
     assert broad == caught
 
 

@@ -15,7 +15,7 @@ from tests.support.installing import UV
 PINNED = ROOT / "constraints" / "sources.txt"
 CLOUDS = "snowflake bigquery"  # whose tables tests attach
 TESTS = (
-    "tests/unit/server/ingest/deep_cloud_drivers.py",
+    "tests/unit/server/files/deep_cloud_drivers.py",
     "tests/unit/server/warehouses/deep_clouds.py",
     "tests/integration/server/test_attached_books.py",
     "tests/integration/server/test_attached_changes.py",

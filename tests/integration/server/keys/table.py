@@ -221,9 +221,9 @@ ELSEWHERE = {
     "integrations BindingPart.attach": "rows of a database of its own: tests/integration/server/test_attached_books.py",
     "integrations BindingPart.pin": "rows of a database of its own: tests/integration/server/test_attached_books.py",
     "integrations PinPart.column": "rows of a database of its own: tests/integration/server/test_attached_books.py",
-    "integrations SourcePart.driver": "needs a server: tests/unit/server/ingest/test_drivers.py",
-    "integrations SourcePart.options_env": "needs a server: tests/unit/server/ingest/test_drivers.py",
-    "integrations SourcePart.paramstyle": "needs a server: tests/unit/server/ingest/test_drivers.py",
+    "integrations SourcePart.driver": "needs a server: tests/unit/server/files/test_drivers.py",
+    "integrations SourcePart.options_env": "needs a server: tests/unit/server/files/test_drivers.py",
+    "integrations SourcePart.paramstyle": "needs a server: tests/unit/server/files/test_drivers.py",
     "integrations SourcePart.uri_env": "needs a server: tests/unit/server/ingest/test_database_feeds.py",
     "profiles AssignPart.claim": "needs a login: tests/identity",
 }

@@ -17,7 +17,7 @@ from server.ingest.folder import BooksFolder
 from server.ingest.load import BindingFailed, describe_readings
 from tests.support.books import load_feeds
 from tests.support.memory import MemoryLoads
-from tests.unit.server.ingest.test_formats import instance_of, loaded, refused
+from tests.unit.server.files.test_formats import instance_of, loaded, refused
 
 HEAD = "date,account,amount\n"
 

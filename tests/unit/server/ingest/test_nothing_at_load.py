@@ -14,8 +14,8 @@ from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.inspecting import rows_of
 from tests.support.small import figures, write_instance
+from tests.unit.server.files.test_formats import instance_of, loaded, refused
 from tests.unit.server.ingest.test_detection_at_load import HEAD, remarks, rewrite
-from tests.unit.server.ingest.test_formats import instance_of, loaded, refused
 
 
 def test_texts_that_stand_for_no_figure_are_found_counted_and_told(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from engine.instance.read import read_instance
 from server.ingest.folder import BooksFolder
 from server.ingest.previews import describe_files
 from tests.support.books import load_feeds
+from tests.unit.server.files.test_formats import instance_of
 from tests.unit.server.ingest.test_detection_at_load import HEAD, rewrite
-from tests.unit.server.ingest.test_formats import instance_of
 
 
 def told(instance: Path, state: Path) -> list[str]:

@@ -13,7 +13,7 @@ from server.files.rejects import FILE, ROW, Rejects, report_file, write_report
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.small import figures, write_instance
-from tests.unit.server.ingest.test_formats import instance_of, loaded
+from tests.unit.server.files.test_formats import instance_of, loaded
 
 ACROSS = {"unpivot": {"columns": "Jan..Mar", "into": "date", "value": "amount", "year": "2025"}}
 

@@ -8,7 +8,7 @@ import pytest
 import xlsxwriter
 
 from server.files.dates import month_number
-from tests.unit.server.ingest.test_formats import MONTHS, instance_of, loaded, refused
+from tests.unit.server.files.test_formats import MONTHS, instance_of, loaded, refused
 
 QUARTERS = ("account", "Jan", "Feb", "Mar", "Q1", "Apr", "May", "Jun", "H1")
 AMOUNTS = ("4000", 1, 2, 3, 6, 4, 5, 6, 21)

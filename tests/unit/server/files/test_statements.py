@@ -17,7 +17,7 @@ from server.files.files import WrittenFormat
 from server.files.rejects import LoadFailed
 from server.files.statements import query_files
 from tests.support.books import ROOT
-from tests.unit.server.ingest.test_formats import instance_of, loaded
+from tests.unit.server.files.test_formats import instance_of, loaded
 
 HEADER = "id;day;text\n1;05.01.2026;a-x\n2;06.02.2026;b-y\n\n"
 LINES = "id;account;amount\n1;4000;-1.000,10\n1;1800;1.000,10\n2;4000;-0,05\n2;4000;-0,05\n3;5000;9\n"

@@ -13,7 +13,7 @@ from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.cloud_services import refusing_token, snowflake
 from tests.support.small import figures
-from tests.unit.server.ingest.test_drivers import ledger
+from tests.unit.server.files.test_drivers import ledger
 
 FOUND = [
     {"date": "2021-02-01", "scenario": "actual", "account": "A", "amount": "2.20"},

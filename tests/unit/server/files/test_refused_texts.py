@@ -12,7 +12,7 @@ from server.files.files import WrittenFormat, file_rows
 from server.files.findings import SampleFault
 from server.files.rejects import LoadFailed
 from server.files.sampling import sample_file
-from tests.unit.server.ingest.test_formats import instance_of, loaded, refused
+from tests.unit.server.files.test_formats import instance_of, loaded, refused
 
 HEAD = "date,account,amount,text\n"
 LOOSE = "a value without quotation marks around it has one inside; set csv: {quote: none}"
