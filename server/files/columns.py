@@ -62,6 +62,7 @@ def with_location(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
 
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
 ISO_DAY = "^" + GRAINS[Grain.DATE].shape.pattern.replace(r"\d", "[0-9]")  # perhaps with a time after it
+MIDNIGHT = r"[T ]00:00(:00(\.0+)?)?"
 INT64 = 2**63
 DIGITS = 18  # that always fit into Int64
 SURE_DIGITS = 15  # of a number that a double gives back whatever they are, and that spreadsheets show
@@ -254,7 +255,7 @@ def parse_any_days(column: pl.Series, grain: Grain, calendar: Calendar) -> Parse
         values=pl.when(~pl.col("outside")).then(pl.col("day")),
         reasons=pl.when(pl.col("written").is_null())
         .then(pl.lit("is missing"))
-        .when(pl.col("day").is_null() & pl.col("written").str.contains(ISO_DAY))
+        .when(pl.col("day").is_null() & pl.col("written").str.contains(f"{ISO_DAY}({MIDNIGHT})?$"))
         .then(pl.lit("is no day that exists"))
         .when(pl.col("day").is_null())
         .then(pl.lit(bad_day_reason(grain, calendar)))
@@ -274,7 +275,7 @@ def bad_day_reason(grain: Grain, calendar: Calendar) -> str:
 
 def read_days(written: pl.Series, grain: Grain, calendar: Calendar) -> pl.Series:
     """Return the days of texts; null for text that is no day."""
-    days = written.str.replace(r"[T ]00:00(:00(\.0+)?)?$", "").str.strptime(pl.Date, "%Y-%m-%d", strict=False)
+    days = written.str.replace(f"{MIDNIGHT}$", "").str.strptime(pl.Date, "%Y-%m-%d", strict=False)
     if grain is Grain.DATE or not (days.is_null() & written.is_not_null()).any():
         return days
     codes = written.filter(days.is_null()).drop_nulls().unique().to_list()

@@ -8,10 +8,9 @@ import polars as pl
 
 from engine.model.calendar.periods import GRAINS, Grain
 from engine.model.extract_formats import SERIAL_1900, SERIAL_1904, DateFormat
-from server.files.columns import to_text
+from server.files.columns import MIDNIGHT, to_text
 from server.files.days import ENGLISH, SERIALS
 
-MIDNIGHT = r"[T ]00:00(:00(\.0+)?)?$"
 ISO_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 DIGIT = "[0-9]"
 UNREADABLE = "?"  # in front of a text that is no day in its format
@@ -20,11 +19,12 @@ SERIAL = r"^([0-9]{1,6})(\.[0-9]+)?$"
 SHAPES: Final[Mapping[str, str]] = {
     "Y": r"[0-9]{4}", "y": r"[0-9]{2}", "m": r"[0-9]{1,2}", "d": r"[0-9]{1,2}", "e": r"[0-9]{1,2}", "j": r"[0-9]{1,3}",
     "b": r"\p{L}+", "B": r"\p{L}+", "H": r"[0-9]{1,2}", "M": r"[0-9]{2}", "S": r"[0-9]{2}",
-    "F": r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    "F": r"[0-9]{4}-[0-9]{2}-[0-9]{2}", ".f": r"\.[0-9]{1,9}",
 }  # fmt: skip
-DIRECTIVE = re.compile(r"%[-_0]?(.)", re.DOTALL)
+DIRECTIVE = re.compile(r"%[-_0]?(\.f|.)", re.DOTALL)
 DAYS, TIMES = "dejF", "HMSTIp"
 MONTHS: Final = tuple(name[:3].casefold() for name in ENGLISH)
+ISO: Final = "%Y-%m-%d"
 USUAL: Final = (
     "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%d.%m.%y", "%d/%m/%y",
     "%m/%d/%y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%b %d, %Y", "%Y%m", "%b-%y", "%b %Y", "%m/%Y", "%m.%Y",
@@ -33,7 +33,13 @@ MONTH_DIGITS: Final = re.compile(
     r"(?:(?P<word>p|per|periode?|período|periodo|période|m|mon|months?|monat|mois|mes|mese|maand)[\s._-]*)?"
     r"(?P<month>\d{1,2})"
 )
+STAMP: Final = re.compile(
+    r"(?P<day>.*\d)(?P<gap>[T ])\d{1,2}:\d{2}(?P<seconds>:\d{2}(?P<fraction>\.\d{1,9})?)?(?P<half> ?[AP]M)?"
+    r"(?P<zone>Z|[+-]\d{2}:?\d{2})?",
+    re.IGNORECASE,
+)
 COARSER: Final = (Grain.WEEK, Grain.MONTH, Grain.QUARTER, Grain.YEAR)  # that the time of a domain may have
+WITH_TIME = ", for it has a time"
 MOST_TRIED = 100  # texts of which the key is looked for
 
 
@@ -55,9 +61,10 @@ def in_format(texts: pl.Series, format_: str, months: Sequence[str] = ()) -> pl.
         days = pl.lit(EPOCHS[format_]).str.to_date() + pl.duration(days=text.str.extract(SERIAL, 1).cast(pl.Int64))
         made = days.dt.to_string("%Y-%m-%d")
     else:
+        format_ = format_.replace(".%f", "%.f")  # Polars reads digits after %f as a whole number, and warns
         found = DIRECTIVE.findall(format_)
         if set(found).isdisjoint(TIMES):
-            text = text.str.replace(MIDNIGHT, "")
+            text = text.str.replace(f"{MIDNIGHT}$", "")
         if months:
             frame = frame.with_columns(text=pl.Series(english(frame["text"].to_list(), months), dtype=pl.String))
         fits = text.str.contains(shape_of(format_))
@@ -66,7 +73,7 @@ def in_format(texts: pl.Series, format_: str, months: Sequence[str] = ()) -> pl.
             made = pl.when(fits).then(days.dt.to_string("%Y-%m"))
         else:
             made = pl.when(fits).then(text.str.to_date(format_, strict=False).dt.to_string("%Y-%m-%d"))
-    plain = pl.col("text").str.replace(MIDNIGHT, "")
+    plain = pl.col("text").str.replace(f"{MIDNIGHT}$", "")
     made = pl.coalesce(made, pl.when(plain.str.contains(ISO_DAY)).then(plain), pl.lit(UNREADABLE) + pl.col("text"))
     return frame.select(made.alias("text"))["text"]
 
@@ -136,15 +143,31 @@ def hint_days(column: pl.Series, reasons: pl.Series, dates: DateFormat, grain: G
     if dates.format is not None:
         return reasons.set(bad, f"is no day ({dates.format})")
     distinct = to_text(column.filter(bad)).drop_nulls().unique().head(MOST_TRIED)
-    reads = {format_: in_format(distinct, format_).str.starts_with(UNREADABLE) for format_ in USUAL}
-    found = ((text, [format_ for format_, bad in reads.items() if not bad[at]]) for at, text in enumerate(distinct))
-    hints = {text: f"; set {key}" for text, formats in found if (key := key_for(text, formats, grain))}
+    parts = [stamp_parts(text) for text in distinct]
+    days = pl.Series([day for day, _ in parts], dtype=pl.String)
+    reads = {format_: in_format(days, format_).str.starts_with(UNREADABLE) for format_ in (ISO, *USUAL)}
+    hints: dict[str, str] = {}
+    for at, (text, (_, time)) in enumerate(zip(distinct, parts, strict=True)):
+        fitting = [format_ for format_, unread in reads.items() if not unread[at]]
+        formats = [ISO] if ISO in fitting else fitting  # an ISO day is read in every format
+        if key := key_for(text, [f"{format_}{time}" for format_ in formats], grain):
+            hints[text] = f"{WITH_TIME if time else ''}; set {key}"
     if not hints:
         return reasons
     said = to_text(column).replace_strict(hints, default="", return_dtype=pl.String)
     return pl.DataFrame({"reason": reasons, "hint": said}).select(pl.col("reason") + pl.col("hint").fill_null(""))[
         "reason"
     ]
+
+
+def stamp_parts(text: str) -> tuple[str, str]:
+    """Return the day of a text, and the format of the time behind it; the text as it is if there is none."""
+    stamp = STAMP.fullmatch(text.strip())
+    if stamp is None:
+        return text, ""
+    half, zone = stamp["half"] or "", stamp["zone"] or ""
+    hours = ("%I:%M" if half else "%H:%M") + ":%S" * bool(stamp["seconds"]) + ".%f" * bool(stamp["fraction"])
+    return stamp["day"], stamp["gap"] + hours + half[:-2] + "%p" * bool(half) + (zone if zone in "Zz" else "%z")
 
 
 def key_for(text: str, formats: Sequence[str], grain: Grain) -> str | None:

@@ -23,7 +23,7 @@ from server.files.amount_looks import (
     with_texts,
 )
 from server.files.columns import ISO_DAY, read_days
-from server.files.dates import UNREADABLE, in_format
+from server.files.dates import ISO, UNREADABLE, in_format
 from server.files.days import DayColumn, serial_days, typed_days
 from server.files.dialect import LOOK, titles_above
 from server.files.encodings import ENCODING, UTF8, UTF16, decode
@@ -47,7 +47,6 @@ DECIMAL, THOUSANDS, NEGATIVE = "numbers.decimal", "numbers.thousands", "numbers.
 NONE, FACTOR = "numbers.none", "numbers.factor"
 FORMAT, MONTHS, SEPARATOR = "dates.format", "dates.months", "csv.separator"
 PLAIN_KEYS: Final = {DECIMAL: ".", THOUSANDS: "none"}
-ISO: Final = "%Y-%m-%d"
 PLAIN_READING: Final = {SEPARATOR: ",", FORMAT: ISO, **PLAIN_KEYS}  # what goes without saying
 FILE: Final = "integrations.yaml"
 

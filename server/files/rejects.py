@@ -61,6 +61,7 @@ class RejectSum(Struct, frozen=True, kw_only=True):
     column: str
     reason: RejectReason
     text: str
+    hint: str  # the key that would read the most of the values, after "; set "; empty if none is known
     rows: int
     found: Sequence[tuple[str, int]]  # the most frequent values that are no numbers, with their rows
     amounts: Mapping[str, Decimal]
@@ -171,7 +172,7 @@ class Rejects:
         by_reason = {reason: counted[reason] for reason in RejectReason if reason in counted}
         if allowed.holds(rows, by_reason):
             return
-        reasons = "; ".join(f"{each.rows:,} {each.words}" for each in self.sums)
+        reasons = "; ".join(f"{each.rows:,} {each.words}{HINT * bool(each.hint)}{each.hint}" for each in self.sums)
         mend = ", ".join(f"{reason.value}: {found}" for reason, found in by_reason.items())
         message = (
             f"{rows} of {self.read} rows rejected, {allowed} allowed: {reasons}; "
@@ -221,7 +222,8 @@ def sum_rejects(rejected: pl.DataFrame) -> Sequence[RejectSum]:
     measures = rejected.columns[len(SCHEMA) + 1 :]
     sums = []
     for (column, kind), rows in rejected.group_by("column", "kind", maintain_order=True):
-        reason, texts = RejectReason(kind), rows["reason"].str.split(HINT).list.first().unique()
+        reason, said = RejectReason(kind), rows["reason"].str.split(HINT)
+        texts, hints = said.list.first().unique(), Counter(said.list.slice(1).list.join(HINT))
         text = texts[0] if len(texts) == 1 else SHORT.get(reason, texts.sort()[0])
         values = rows["found"].value_counts(sort=True).head(MOST_FOUND) if reason is RejectReason.NUMBER else None
         amounts = {key: amount for key in measures if (amount := rows[key].sum()) and isinstance(amount, Decimal)}
@@ -230,6 +232,7 @@ def sum_rejects(rejected: pl.DataFrame) -> Sequence[RejectSum]:
                 column=str(column),
                 reason=reason,
                 text=text,
+                hint=max(sorted(hints), key=hints.__getitem__),
                 rows=rows.height,
                 found=[(value, count) for value, count in values.iter_rows()] if values is not None else (),
                 amounts=amounts,

@@ -11,7 +11,8 @@ from engine.model.calendar.periods import Grain
 from engine.model.extract_formats import ExtractFormat
 from engine.model.feeds import PERIOD_PLACE, Binding, SourceKind
 from server.files.columns import read_days
-from server.files.detection import ISO, FeedFormat
+from server.files.dates import ISO
+from server.files.detection import FeedFormat
 from server.files.extract_columns import extract_columns
 from server.files.files import explain_fault, located, scan_file
 from server.files.findings import written_keys

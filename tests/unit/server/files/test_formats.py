@@ -163,6 +163,7 @@ def test_a_day_in_another_format_names_the_key(tmp_path: Path) -> None:
     assert refused(other) == ["gl.csv row 2, date: '31/01/2026' is no day (%d.%m.%Y)"]
 
 
+STAMP = "%Y-%m-%dT%H:%M:%SZ"
 MONTHLY = "set grain: month under time of the domain, or give the day"
 
 
@@ -186,6 +187,42 @@ def test_a_day_that_is_refused_names_a_key_that_the_domain_takes(
     (said, *_) = refused(instance_of(tmp_path, f"date,account,amount\n{text},1,5\nSumme,1,5\n", grain))
     assert said.startswith(f"gl.csv row 2, date: '{text}' is no day (YYYY-MM-DD)")
     assert said.endswith(f"; {key}")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("2026-01-31T23:30:00Z", "%Y-%m-%dT%H:%M:%SZ"),
+        ("2026-01-31T00:00:00Z", "%Y-%m-%dT%H:%M:%SZ"),
+        ("2026-01-31T00:30+02:00", "%Y-%m-%dT%H:%M%z"),
+        ("2026-01-31 23:30:00.125", "%Y-%m-%d %H:%M:%S.%f"),
+        ("31.01.2026 23:30", "%d.%m.%Y %H:%M"),
+        ("1/31/2026 11:30:00 PM", "%m/%d/%Y %I:%M:%S %p"),
+    ],
+)
+def test_a_day_with_a_time_is_refused_with_the_key_that_reads_it_as_written(
+    tmp_path: Path, text: str, key: str
+) -> None:
+    rows = f"date,account,amount\n{text},1,5\n"
+    instance = instance_of(tmp_path / "refused", rows)
+    with pytest.raises(BindingFailed) as failed:
+        load_feeds(instance, instance.parent / "state")
+    reason = f"is no day (YYYY-MM-DD), for it has a time; set dates: {{format: '{key}'}}"
+    assert list(format_rejects(failed.value.rejects)) == [f"gl.csv row 2, date: '{text}' {reason}"]
+    assert str(failed.value).startswith(f"gl: 1 of 1 rows rejected, 0 allowed: 1 date {reason}; rejects: ")
+    assert loaded(instance_of(tmp_path / "read", rows, dates={"format": key}), "2026-01") == {"1": 5}
+
+
+def test_the_message_of_a_load_names_the_key_that_reads_the_most_rows(tmp_path: Path) -> None:
+    days = ["2026-02-30", "2026-01-31T23:30:00Z", "2026-01-30T23:30:00Z", "30/01/2026"]
+    text = "date,account,amount\n2026-02-01,1,5\n" + "".join(f"{day},1,5\n" for day in days)
+    instance = instance_of(tmp_path, text)
+    with pytest.raises(BindingFailed) as failed:
+        load_feeds(instance, instance.parent / "state")
+    said = (
+        "4 of 5 rows rejected, 0 allowed: 4 date is no day of the calendar; set dates: {format: '%Y-%m-%dT%H:%M:%SZ'}"
+    )
+    assert str(failed.value).startswith(f"gl: {said}; ")
 
 
 def test_days_as_serials_above_a_total_load_with_the_key_that_the_refusal_names(tmp_path: Path) -> None:
