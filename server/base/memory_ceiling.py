@@ -7,8 +7,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.model.errors import BadArguments, Busy
+from engine.model.errors import BadArguments
 from engine.plans.report_size import ReportSize
+from server.base.errors import Busy
 
 MEGABYTE = 1 << 20
 RETRY_AFTER_MS = 2000  # about what a worker takes to start

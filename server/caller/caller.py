@@ -13,13 +13,14 @@ from msgspec import Struct, field
 from engine.books.books import Shelf
 from engine.books.reader import Reader
 from engine.instance.read import Instance
-from engine.model.errors import ExpiredReference, TransformLimit, Unavailable
+from engine.model.errors import ExpiredReference, Unavailable
 from engine.model.notes import Note
 from engine.model.profiles import Profile
 from engine.plans.report_size import MOST_FIGURES, MOST_GROUPS, ReportSize
 from engine.present.answers.budget import DataRef
 from engine.report.admission import Snapshot, admit
 from engine.report.snapshots import Kept, given, keep
+from server.base.errors import TransformLimit
 from server.base.interfaces import ClaimsRecord, Principal, Principals, Snapshots, StoreDown
 from server.caller.feeds import CallerFeeds, Feeds
 from server.caller.files import Archive, CallerFiles

@@ -12,13 +12,14 @@ from threading import Event, Thread
 from msgspec import Struct, field, to_builtins
 
 from engine.books.reader import Reader
-from engine.model.errors import LargerThanQuota, QuotaExceeded, Unavailable, UnknownFile
+from engine.model.errors import Unavailable
 from engine.model.stopping import Stop
 from engine.present.exports.about import ExportStamp
 from engine.report.admission import Snapshot
 from engine.report.permission import Permission
 from engine.report.snapshots import Kept, permission_from, still_allows
 from server.base.credentials import read_or_create_key
+from server.base.errors import LargerThanQuota, QuotaExceeded, UnknownFile
 from server.base.interfaces import ClaimsRecord, File, Files, Principal, Principals, StoreDown, Uploads
 from server.base.links import FILE_ID, LinkPurpose, LinkSigner
 from server.base.settings import Settings

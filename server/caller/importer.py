@@ -17,7 +17,8 @@ from urllib.parse import unquote, urlsplit
 import httpcore2
 from msgspec import Struct
 
-from engine.model.errors import BadArguments, Busy, HostNotAllowed, Refusal, Unavailable
+from engine.model.errors import BadArguments, Refusal, Unavailable
+from server.base.errors import Busy, HostNotAllowed
 from server.base.interfaces import MinimumRate
 from server.base.links import Host, RemoteFile, parse_hosts, parse_remote_file
 from server.base.settings import Settings

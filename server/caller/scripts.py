@@ -7,15 +7,7 @@ from typing import Any, Literal
 import polars as pl
 from msgspec import Struct, field
 
-from engine.model.errors import (
-    Busy,
-    Refusal,
-    TransformFailed,
-    TransformForbidden,
-    TransformLimit,
-    TransformRefused,
-    Unavailable,
-)
+from engine.model.errors import Refusal, Unavailable
 from sandbox.job import (
     MOST_FRAME_BYTES,
     CellValue,
@@ -28,6 +20,7 @@ from sandbox.job import (
 )
 from sandbox.pool import Pool, PoolBusy
 from sandbox.render import IN_ANSWERS, Renderer
+from server.base.errors import Busy, TransformFailed, TransformForbidden, TransformLimit, TransformRefused
 from server.telemetry.logs import log_forbidden_script
 
 FIELD = "transform_code"

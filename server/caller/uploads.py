@@ -7,12 +7,13 @@ from secrets import token_hex
 
 from msgspec import Struct
 
-from engine.model.errors import BadArguments, UnknownFile, UploadIncomplete
+from engine.model.errors import BadArguments
 from engine.model.notes import Note
-from engine.model.requests import HostFile, UploadRequest
+from server.base.errors import UnknownFile, UploadIncomplete
 from server.base.file_names import ANY_TYPE, sanitize_mime_type, sanitize_name, validate_mime_type, validate_name
 from server.base.interfaces import File, Principal, StoreDown, Upload, UploadState
 from server.base.links import FILE_ID, LinkPurpose
+from server.base.requests import HostFile, UploadRequest
 from server.caller.files import MEGABYTE, Archive, now, over_quota, unavailable
 from server.caller.importer import FIELD, DownloadedFile, Importer
 

@@ -16,10 +16,11 @@ from msgspec import Struct
 from msgspec.json import encode
 
 from engine.books.reader import SCENARIOS
-from engine.model.errors import Busy, DeadlineExceeded, Refusal, ToolDisabled, UnknownName
+from engine.model.errors import Refusal, UnknownName
 from engine.model.scenarios import resolve
 from engine.model.stopping import stopped_by
 from engine.plans.report_size import ReportSize
+from server.base.errors import Busy, DeadlineExceeded, ToolDisabled
 from server.base.interfaces import CapReached, Leases, Principal
 from server.base.memory_ceiling import MemoryCeiling
 from server.base.settings import Settings

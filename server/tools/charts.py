@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from engine.instance.schema.common import OneOf
-from engine.model.errors import BadArguments, ChartInvalid, QuotaExceeded, TransformFailed, Unavailable, first_of
+from engine.model.errors import BadArguments, ChartInvalid, Unavailable, first_of
 from engine.model.notes import MOST_NAMED, Note
-from engine.model.requests import ChartRequest, ChartSpec
+from engine.model.requests import ChartSpec
 from engine.plans.report_size import ReportSize
 from engine.present.answers.budget import DataRef
 from engine.present.answers.charts import ChartPictures, chart_answer, computed_answer, details, spec_json
@@ -18,6 +18,8 @@ from engine.report.snapshots import Kept
 from engine.report.transform import ScriptOutput, Transform, transformed
 from sandbox.job import MOST_FRAMES
 from sandbox.render import RenderError
+from server.base.errors import QuotaExceeded, TransformFailed
+from server.base.requests import ChartRequest
 from server.caller.caller import Caller
 from server.caller.scripts import ScriptResult
 from server.tools.examples import chart_example

@@ -1,7 +1,7 @@
 """Discovery: scenarios, metrics, dimensions and members."""
 
 from engine.books.search import search
-from engine.model.requests import EmptyRequest, MetricsRequest, SearchRequest, VariantsRequest
+from engine.model.requests import SearchRequest
 from engine.present.answers.catalogue import (
     dimensions_answer,
     members_answer,
@@ -9,6 +9,7 @@ from engine.present.answers.catalogue import (
     scenarios_answer,
     variants_answer,
 )
+from server.base.requests import EmptyRequest, MetricsRequest, VariantsRequest
 from server.caller.caller import Caller
 from server.tools.examples import no_example, search_example, variants_example
 from server.tools.tool import Tool

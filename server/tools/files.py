@@ -1,7 +1,7 @@
 """Files: kept results as downloads, and files that callers upload or import."""
 
-from engine.model.requests import CompleteRequest, ExportRequest, FileRequest, ImportRequest, UploadRequest
 from server.base.links import parse_hosts
+from server.base.requests import CompleteRequest, ExportRequest, FileRequest, ImportRequest, UploadRequest
 from server.caller.caller import Caller
 from server.tools.examples import no_example, upload_example
 from server.tools.tool import Deployment, Effect, Tool

@@ -8,8 +8,8 @@ from engine.model.calendar.periods import Period
 from engine.model.errors import ECHO_NAMES, BadArguments, UnknownName, closest, guess, quoted
 from engine.model.feeds import Binding, LoadStatus
 from engine.model.notes import Note
-from engine.model.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
 from engine.queries.values import LastClosed
+from server.base.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
 from server.caller.caller import Caller
 from server.tools.examples import feed_example, history_example, no_example, target_example
 from server.tools.tool import Tool

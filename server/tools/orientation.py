@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from engine.books.reader import Reader
-from engine.model.requests import EmptyRequest
 from engine.present.answers.orientation import orientation_answer
+from server.base.requests import EmptyRequest
 from server.caller.caller import Caller
 from server.tools.examples import no_example
 from server.tools.tool import Tool

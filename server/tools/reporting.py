@@ -6,14 +6,7 @@ from msgspec import Struct
 
 from engine.model.errors import ChartInvalid
 from engine.model.notes import Note
-from engine.model.requests import (
-    EmptyRequest,
-    ExplainRequest,
-    MetricRequest,
-    RowsRequest,
-    SourceRequest,
-    StatementRequest,
-)
+from engine.model.requests import ExplainRequest, MetricRequest, RowsRequest, StatementRequest
 from engine.plans.figures import ReportPlan, plan_metrics, plan_statement
 from engine.plans.report_size import ReportSize
 from engine.present.answers.budget import DataRef
@@ -33,6 +26,7 @@ from engine.report.explanation import Explanation
 from engine.report.inspection import inspect
 from engine.report.run import outline, run
 from sandbox.render import RenderError
+from server.base.requests import EmptyRequest, SourceRequest
 from server.caller.caller import Caller
 from server.tools.examples import (
     explain_example,

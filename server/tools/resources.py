@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.errors import BadArguments, quoted
-from engine.model.requests import EmptyRequest, Request
+from engine.model.requests import Request
 from engine.present.answers.catalogue import metric_json, statement_json
+from server.base.requests import EmptyRequest
 from server.caller.caller import Caller
 from server.tools.examples import no_example
 from server.tools.orientation import svc_orientation

@@ -3,7 +3,7 @@
 A description tells a model what the tool answers, what to call before it, and one call that works on its books.
 """
 
-from engine.model.requests import EmptyRequest
+from server.base.requests import EmptyRequest
 from server.caller.caller import Caller
 from server.tools.charts import CHARTING
 from server.tools.discovery import DISCOVERY

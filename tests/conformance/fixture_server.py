@@ -6,7 +6,7 @@ serve`, and by itself as its own workers.
 
 import sys
 
-from engine.model.requests import EmptyRequest
+from server.base.requests import EmptyRequest
 from server.base.settings import read_settings
 from server.caller.caller import Caller
 from server.run.commands.serve import preside

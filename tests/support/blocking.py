@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from engine.model.requests import EmptyRequest
+from server.base.requests import EmptyRequest
 from server.caller.caller import Caller
 from server.tools.examples import no_example
 from server.tools.tool import Tool

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from engine.model.requests import EmptyRequest
 from server.base.interfaces import Principal
+from server.base.requests import EmptyRequest
 from server.caller.caller import Caller
 from server.telemetry.calls import MOST_NAMED
 from server.telemetry.metrics import Metrics

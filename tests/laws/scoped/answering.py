@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from engine.model.errors import Refusal
 from engine.model.feeds import LoadStatus
-from engine.model.requests import ChartRequest, ChartSpec, ExportRequest
+from engine.model.requests import ChartSpec
 from server.base.interfaces import LoadQuery
+from server.base.requests import ChartRequest, ExportRequest
 from server.caller.caller import Caller
 from server.stores.memory import REFERENCE
 from server.tools.charts import eval_chart_transform

@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.door import Door
-from engine.model.errors import BadArguments, ExpiredReference, QuotaExceeded, Unavailable
+from engine.model.errors import BadArguments, ExpiredReference, Unavailable
 from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
 from engine.present.exports.about import ExportStamp
@@ -27,6 +27,7 @@ from engine.report.encoding import BATCH
 from engine.report.inspection import Inspection
 from engine.report.snapshots import Kept, keep, opened
 from engine.report.transform import ScriptOutput, transformed
+from server.base.errors import QuotaExceeded
 from server.base.interfaces import Principal
 from server.caller.exporter import LARGE, Exporter, ExportJob, ExportLost, ExportProcess
 from server.caller.files import CallerFiles, FileTerms

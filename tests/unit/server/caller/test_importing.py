@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from engine.model.errors import Refusal
-from engine.model.requests import HostFile
 from server.base.interfaces import MinimumRate, Principal
 from server.base.links import Host
+from server.base.requests import HostFile
 from server.caller.importer import AT_ONCE, NOT_PUBLIC, Address, Importer
 from server.caller.uploads import CallerImports, CallerUploads
 from server.tools.toolbox import TOOLS

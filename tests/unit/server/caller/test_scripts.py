@@ -11,10 +11,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from engine.model.errors import Busy, Refusal, TransformFailed, TransformForbidden, TransformLimit, Unavailable
+from engine.model.errors import Refusal, Unavailable
 from sandbox.job import JobResult, OutputColumn
 from sandbox.pool import Pool
 from sandbox.render import Renderer
+from server.base.errors import Busy, TransformFailed, TransformForbidden, TransformLimit
 from server.base.interfaces import Principal
 from server.base.settings import Settings
 from server.caller import scripts

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from engine.model.requests import EmptyRequest
+from server.base.requests import EmptyRequest
 from server.caller.caller import Caller
 from server.http.limits import ConnectionLimits
 from server.tools.toolbox import TOOLS

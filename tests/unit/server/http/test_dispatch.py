@@ -12,11 +12,12 @@ import pytest
 
 from engine.books.books import Shelf
 from engine.instance.read import read_instance
-from engine.model.errors import BadArguments, DeadlineExceeded
-from engine.model.requests import EmptyRequest
+from engine.model.errors import BadArguments
 from engine.plans.report_size import ReportSize
+from server.base.errors import DeadlineExceeded
 from server.base.interfaces import Leases, Principal
 from server.base.memory_ceiling import MemoryCeiling, anonymous_bytes
+from server.base.requests import EmptyRequest
 from server.base.settings import Settings
 from server.caller.caller import Caller, Callers, CallerStores
 from server.caller.feeds import Feeds

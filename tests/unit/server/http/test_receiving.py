@@ -13,9 +13,9 @@ import pytest
 from msgspec import structs
 from starlette.applications import Starlette
 
-from engine.model.errors import UploadIncomplete
-from engine.model.requests import UploadRequest
+from server.base.errors import UploadIncomplete
 from server.base.interfaces import MinimumRate, Principal
+from server.base.requests import UploadRequest
 from server.base.settings import Settings
 from server.caller.files import Archive, now
 from server.caller.uploads import CallerUploads, UploadReservation

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from engine.books.reader import Reader
-from engine.model.errors import TransformLimit
 from engine.report.snapshots import Kept, given
 from engine.report.transform import ScriptOutput, transformed
+from server.base.errors import TransformLimit
 from server.base.interfaces import Snapshots, StoreDown, StoreFull
 from server.base.settings import Settings
 from server.caller import caller
