@@ -18,6 +18,7 @@ from engine.model.fact_store import SPAN
 from engine.model.formulas import FigureKind
 from engine.model.stopping import watched
 from engine.notes.currency_notes import (
+    MIXED,
     Codes,
     CurrencyRead,
     currencies_by_base,
@@ -30,7 +31,7 @@ from engine.plans.figures import FigurePlan, Figures
 from engine.plans.rows import Row
 from engine.plans.weights import Axis, BaseWeights, Members, axis_total, memberships
 from engine.plans.windows import ColumnRead
-from engine.report.data import OTHERS, MemberTuple, ReportColumn
+from engine.report.data import OTHERS, Comparison, MemberTuple, ReportColumn, unit_of
 from engine.report.ranking import LabelledMembers, members_of
 
 Names = frozenset[str]
@@ -68,11 +69,23 @@ class ShownCurrencies(Struct, frozen=True, eq=False, dict=True):
         shown = [ids_of(place.members) for place in watched(made, self.plan.stop)]
         pairs = zip(made, shown, strict=True)
         return tuple(
-            replace(
-                place, currency=one_of(self._of_others(ids, shown) if OTHERS in ids else self._by_ids.get(ids, NONE))
-            )
-            for place, ids in watched(pairs, self.plan.stop)
+            replace(place, currency=self.of_place(ids, shown)) for place, ids in watched(pairs, self.plan.stop)
         )
+
+    def of_place(self, ids: Ids, shown: Sequence[Ids]) -> str | None:
+        """Return the currency of a place beside those that are shown; None where it has several or none."""
+        return one_of(self._of_others(ids, shown) if OTHERS in ids else self._by_ids.get(ids, NONE))
+
+    def of_row(self, row: Row) -> str:
+        """Return the currency of a row, which need not be one of the plan: MIXED for several, the plan's for none."""
+        reads = self.plan.distinct_reads
+        named = self._of_lines([row], reads) or self._of_lines(self.plan.rows, reads)
+        return MIXED if len(named) > 1 else next(iter(named), self.plan.reader.catalogue.currency)
+
+    def unit_of_row(self, row: Row) -> str | None:
+        """Return the unit of a row's figures."""
+        currency = self.of_row(row)
+        return unit_of(row.type, row.format, Comparison.FIGURE, currency, currency)
 
     @cached_property
     def _money(self) -> list[Row]:
@@ -113,6 +126,8 @@ class ShownCurrencies(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def _by_ids(self) -> Mapping[Ids, Names]:
         """The currencies of the lines that have none of their own, by the ids of each place of the plan."""
+        if not self._mixed:
+            return {}
         plan, labelled = self.plan, LabelledMembers(self.plan.reader)
         places = [(place, ids_of(members_of(place, plan, labelled))) for place in watched(self.figures.places)]
         bases = {base for row in self._mixed if row.expression for base in row.expression.bases}

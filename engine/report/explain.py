@@ -14,6 +14,7 @@ from engine.model.notes import Note
 from engine.model.scenarios import Variance
 from engine.model.stopping import Stop, never, watched
 from engine.notes.blank_causes import BlankCauses
+from engine.notes.currency_notes import MIXED
 from engine.notes.weight_notes import axes_topped, differing_total, uneven_rows, written
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.figure_forms import FigureForm, RatioForm, form_of
@@ -55,11 +56,12 @@ def explain(
             admit(report_size(plan, None, most_groups, admit))
     found = dict(zip(plans, collected(list(plans.values())), strict=True))
     whole = next(known for known in found.values() if not axes_topped(known.figures.plan))
-    lists = tuple(list_of(key, figure, found.get(key, whole).figures) for key in asked.queries)
+    lists = tuple(list_of(key, figure, found.get(key, whole)) for key in asked.queries)
     notes = (*asked.whole.notes, *notes_of(figure, asked.variance, found, whole, lists))
     a, b = (present(total) for total in SidePairs(whole.figures).totals(figure.expression))
     plan = whole.figures.plan
-    return made(figure, plan, lists, (a, b), tuple(dict.fromkeys(notes)), freshness(plan), whole.currency)
+    currency = whole.currency if whole.currency != MIXED else whole.shown_currencies().of_row(figure.row)
+    return made(figure, plan, lists, (a, b), tuple(dict.fromkeys(notes)), freshness(plan), currency)
 
 
 # The figure, and what of it can be explained.
@@ -232,9 +234,9 @@ def make_up_total(windows: Sequence[DateWindow]) -> bool:
 # The lists, and what is said beside them.
 
 
-def list_of(key: str, figure: ExplainedFigure, figures: Figures) -> ExplainedList:
+def list_of(key: str, figure: ExplainedFigure, found: CollectedPlan) -> ExplainedList:
     """Return one list of an explanation."""
-    return by_lines(key, figure, figures) if key == LINES else by_members(key, figure, figures)
+    return (by_lines if key == LINES else by_members)(key, figure, found.shown_currencies())
 
 
 def notes_of(

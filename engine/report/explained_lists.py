@@ -18,6 +18,7 @@ from engine.plans.places import Coordinates
 from engine.plans.rows import Expression, FormulaExpression, Row, metric_row, statement_rows
 from engine.plans.variances import Variances
 from engine.queries.explanations import ExplainQuery
+from engine.report.currencies import ShownCurrencies
 from engine.report.data import OTHERS, Comparison, unit_of
 from engine.report.drill import filter_json, line_drill, place_drill
 from engine.report.effects import (
@@ -190,8 +191,23 @@ def list_made(by: str, rest: str | None, sides: Known, rows: Sequence[ExplainedR
 # By the members of a dimension.
 
 
-def by_members(by: str, figure: ExplainedFigure, figures: Figures) -> ExplainedList:
+def by_members(by: str, figure: ExplainedFigure, currencies: ShownCurrencies) -> ExplainedList:
     """Return the list of the members of a dimension, without rows if a side of their total is blank."""
+    made = members_list(by, figure, currencies.figures)
+    shown = [(row.key,) for row in watched(made.rows)]
+
+    def unit(row: ExplainedRow) -> str | None:
+        if row.key == VOLUME and figure.volume is not None:
+            return currencies.unit_of_row(figure.volume)
+        known = figure.row
+        currency = None if known.key in currencies.lines else currencies.of_place((row.key,), shown)
+        return currency and unit_of(known.type, known.format, Comparison.FIGURE, currency, currency)
+
+    return replace(made, rows=tuple(replace(row, unit=unit(row)) for row in watched(made.rows)))
+
+
+def members_list(by: str, figure: ExplainedFigure, figures: Figures) -> ExplainedList:
+    """Return the list of the members of a dimension; none of its rows says its unit."""
     pairs = SidePairs(figures)
     a, b = map(present, pairs.totals(figure.expression))
     if a is None or b is None:
@@ -282,7 +298,6 @@ def by_drivers(
         a=effects.volumes[0],
         b=effects.volumes[1],
         contribution=effects.volume,
-        unit=unit_of_row(volume, pairs.plan),
     )
     a, b = effects.without
     without = ExplainedRow(
@@ -294,18 +309,20 @@ def by_drivers(
 # By lines.
 
 
-def by_lines(by: str, figure: ExplainedFigure, figures: Figures) -> ExplainedList:
+def by_lines(by: str, figure: ExplainedFigure, currencies: ShownCurrencies) -> ExplainedList:
     """Return the list of the operands of a formula, without rows if a side is blank."""
-    pairs = SidePairs(figures)
+    pairs = SidePairs(currencies.figures)
     a, b = map(present, pairs.totals(figure.expression))
     if a is None or b is None:
         return list_made(by, None, (a, b), ())
-    rows, effects = line_rows(figure, pairs)
+    rows, effects = line_rows(figure, pairs, currencies)
     lines = Candidates([row.key for row in rows], effects, rows.__getitem__, lambda _: (None, None))
     return list_made(by, None, (a, b), lines.rows(figure.asked, max(abs(a), abs(b))))
 
 
-def line_rows(figure: ExplainedFigure, pairs: SidePairs) -> tuple[list[ExplainedRow], list[MemberEffect]]:
+def line_rows(
+    figure: ExplainedFigure, pairs: SidePairs, currencies: ShownCurrencies
+) -> tuple[list[ExplainedRow], list[MemberEffect]]:
     """Return the operands of a sum, or the two parts of a ratio, and what each contributes."""
     form, reader = figure.form, pairs.plan.reader
     if isinstance(form, RatioForm):
@@ -323,7 +340,7 @@ def line_rows(figure: ExplainedFigure, pairs: SidePairs) -> tuple[list[Explained
             for term, pair in zip(terms, sides, strict=True)
         ]
         effects = [MemberEffect(term.factor * difference(pair)) for term, pair in zip(terms, sides, strict=True)]
-    return [line_row(row, pair, pairs.plan) for row, pair in parts], effects
+    return [line_row(row, pair, currencies) for row, pair in parts], effects
 
 
 def row_of(expression: Expression, asked: ExplainQuery, reader: Reader, key: str) -> Row:
@@ -340,7 +357,7 @@ def row_of(expression: Expression, asked: ExplainQuery, reader: Reader, key: str
     return Row(key=key, label=key.capitalize(), kind="formula", format=format_, expression=expression)
 
 
-def line_row(row: Row, pair: Pair, plan: FigurePlan) -> ExplainedRow:
+def line_row(row: Row, pair: Pair, currencies: ShownCurrencies) -> ExplainedRow:
     """Return an operand as a row with its own figures and the part of its drill."""
     return ExplainedRow(
         key=row.key,
@@ -348,12 +365,6 @@ def line_row(row: Row, pair: Pair, plan: FigurePlan) -> ExplainedRow:
         a=pair[0],
         b=pair[1],
         contribution=ZERO,
-        unit=unit_of_row(row, plan),
-        drill=line_drill(row, plan),
+        unit=currencies.unit_of_row(row),
+        drill=line_drill(row, currencies.plan),
     )
-
-
-def unit_of_row(row: Row, plan: FigurePlan) -> str | None:
-    """Return the unit of a row's figures."""
-    currency = plan.reader.catalogue.currency
-    return unit_of(row.type, row.format, Comparison.FIGURE, currency, currency)

@@ -11,6 +11,7 @@ from engine.model.exact import Exact
 from engine.model.notes import Note
 from engine.model.requests import Selection
 from engine.model.stopping import watched
+from engine.notes.currency_notes import MIXED
 from engine.plans.freshness import Freshness
 from engine.report.data import Drill, ReportColumn, ReportLine
 from engine.report.permission import Permission
@@ -127,8 +128,9 @@ def waterfall_rows(found: ExplainedList, headings: tuple[str, ...], unit: str | 
         parts = {"mix": row.mix, found.rest: row.rest}
         values = [number(parts.get(part)) for part in ("mix", "rate", "price")]
         value = (number(row.contribution), digits(row.contribution))
+        own = row.unit if unit == MIXED and row.key != VOLUME else None  # amounts in the currency of the row
         label = row.label if labels[row.label] == 1 else f"{row.label} ({row.key})"
-        yield (found.by, row.key, label, "change", *value, number(row.a), number(row.b), *values, unit)
+        yield (found.by, row.key, label, "change", *value, number(row.a), number(row.b), *values, own or unit)
     yield (found.by, "a", first, "total", number(found.a), digits(found.a), *[None] * 5, unit)
 
 

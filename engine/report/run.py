@@ -73,8 +73,7 @@ def run(
 
 def with_currencies(made: Report, found: "CollectedPlan") -> Report:
     """Return a report of several currencies with those of its lines, columns and places."""
-    frames = [pl.concat(each) for each in found.currencies]
-    shown = ShownCurrencies(found.figures, found.reads, frames)
+    shown = found.shown_currencies()
     return replace(
         made, line_currencies=shown.lines, columns=shown.columns(made.columns), places=shown.places(made.places)
     )
@@ -96,6 +95,10 @@ class CollectedPlan(Struct, frozen=True):
         yield from operand_notes(self.figures)
         yield from unassigned_notes(self.figures)
         yield from sum_notes(plan)
+
+    def shown_currencies(self) -> ShownCurrencies:
+        """Return the currencies of its rows, columns and places."""
+        return ShownCurrencies(self.figures, self.reads, [pl.concat(each) for each in self.currencies])
 
     def currency_notes(self) -> Iterator[Note]:
         """Yield the notes on its currencies and units."""

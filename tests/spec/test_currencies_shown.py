@@ -9,12 +9,18 @@ import pytest
 
 from engine.model.errors import ChartInvalid
 from engine.model.requests import ChartSpec
+from engine.model.stopping import never
+from engine.present.answers.budget import NOT_KEPT
+from engine.present.answers.explanations import explanation_answer
 from engine.present.charts.results import explanation_as_it_is, report_as_it_is
 from engine.present.exports.about import asked_report
 from engine.present.exports.report_sheet import report_sheet
+from engine.present.exports.table_sheets import explanation_sheet
+from engine.queries.explanations import LINES
+from engine.report.explanation import Explanation
 from engine.report.transform import ScriptOutput, transformed
 from tests.spec.test_currency_notes import A, books
-from tests.support.explaining import explained
+from tests.support.explaining import BOTH, explained
 from tests.support.inspecting import rows_of
 from tests.support.reading import answer
 
@@ -132,6 +138,50 @@ def test_a_chart_of_several_currencies_draws_the_one_that_it_names(tmp_path: Pat
         report_as_it_is(ChartSpec(chart_type="bar", title="Sales"), report)
     drawn = report_as_it_is(ChartSpec(chart_type="bar", title="Sales", unit="CAD"), report)
     assert (drawn.unit, drawn.frame["value"].to_list()) == ("CAD", [100])
+
+
+def own_units(found: Explanation) -> list[dict[str, str | None]]:
+    """Return the units of their own that the rows of each list say, by key."""
+    lists = explanation_answer(found, UNCUT, NOT_KEPT, never)["lists"]
+    return [{row["key"]: row.get("unit") for row in each["rows"]} for each in lists]
+
+
+def test_each_row_of_an_explanation_says_its_own_currency(tmp_path: Path) -> None:
+    found = explained(books(tmp_path), "profit", "currency", "account", LINES, scenarios=BOTH, period="2021-01")
+    assert found.unit == "mixed"
+    assert own_units(found) == [
+        {"CAD": "CAD", "USD": "USD"},  # 100 CAD of sales; 50 USD of sales, 1 of the budget, and 20 of rent
+        {"sales": None, "rent": "USD"},
+        {"sales": None, "rent": "USD"},
+    ]
+    units = dict(zip(zip(found.frame["by"], found.frame["key"], strict=True), found.frame["unit"], strict=True))
+    assert units == {
+        **{(by, side): "mixed" for by in ("currency", "account", LINES) for side in "ab"},
+        **{("currency", each): each for each in ("CAD", "USD")},
+        **{(by, key): unit for by in ("account", LINES) for key, unit in (("sales", "mixed"), ("rent", "USD"))},
+    }
+    cells = [[cell.value for cell in row.cells[:4]] for row in explanation_sheet(found).rows]
+    assert [(by, key, unit) for by, key, _, unit in cells] == [
+        (by, key, unit) for (by, key), unit in units.items() if key not in "ab"
+    ]
+
+
+def test_others_of_an_explanation_have_the_currency_of_the_rows_that_they_hold(tmp_path: Path) -> None:
+    small = books(tmp_path)
+    asked: dict[str, Any] = {"scenarios": BOTH, "period": "2021", "top": 1}
+    assert own_units(explained(small, "all", "currency", **asked)) == [{"CAD": "CAD", "(others)": None}]  # EUR and USD
+    january = {**asked, "period": "2021-01"}
+    assert own_units(explained(small, "all", "currency", **january)) == [{"CAD": "CAD", "(others)": "USD"}]
+    months = explained(small, "sales", "period", **{**asked, "period": ("2021-01", "2021-03")})
+    assert own_units(months) == [{"2021-01": None, "(others)": "USD"}]
+
+
+def test_operands_of_one_currency_are_in_that_of_the_figure(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"scenarios": ("actual", "forecast"), "filters": {"currency": ["CAD"]}, "period": "2021"}
+    found = explained(books(tmp_path), "profit", LINES, **asked)
+    assert found.unit == "CAD"
+    assert own_units(found) == [{"sales": None, "rent": None}]
+    assert set(found.frame["unit"]) == {"CAD"}
 
 
 def test_an_explanation_of_several_currencies_is_not_drawn(tmp_path: Path) -> None:
