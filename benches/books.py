@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
-from engine.instance.read import read_instance
 from server.base.settings import Settings
+from server.feeds.instance import read_instance
 from server.ingest.folder import BooksFolder
 from server.ingest.load import load
 from server.run.embedded.platform import platform

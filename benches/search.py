@@ -23,9 +23,10 @@ from engine.books.books import Shelf
 from engine.books.search import SearchResult, search
 from engine.books.search_index import fold
 from engine.door import Door
-from engine.instance.read import STORE, read_instance
+from engine.instance.read import STORE
 from engine.model.profiles import EVERYONE
 from engine.model.requests import SearchRequest
+from server.feeds.instance import read_instance
 from tests.support.books import load_feeds
 
 CUSTOMERS = 100_000

@@ -28,12 +28,13 @@ from benches.timing import Work, in_turns, peak_of, report
 from engine.books.books import Shelf
 from engine.door import Door
 from engine.facts.arrow import ArrowFacts
-from engine.instance.read import STORE, read_instance
+from engine.instance.read import STORE
 from engine.model.exact import Exact
 from engine.model.profiles import EVERYONE, Grant, Profile
 from engine.model.scope import Cut
 from engine.present.answers.reports import answer
 from engine.report.report import Report
+from server.feeds.instance import read_instance
 
 ROUNDS, FEW_ROUNDS = 41, 11  # of a call; few where DuckDB's tables are in a file
 IN_MEMORY = 20_000_000  # rows up to which DuckDB holds its tables in memory; then in a file, compressed

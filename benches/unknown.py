@@ -10,9 +10,9 @@ from typing import Any
 
 from benches.books import BenchBooks, demo_books
 from benches.timing import Work, in_turns
-from engine.instance.read import read_instance
 from engine.model.profiles import Grant, NameSet, Profile
 from engine.model.scope import Cut
+from server.feeds.instance import read_instance
 from tests.support.fed import Fed, attempt_of
 
 ROUNDS = 301

@@ -28,10 +28,11 @@ from engine.door import Door
 from engine.facts.backend import ArrowVersions
 from engine.facts.files import MappedFiles
 from engine.facts.manifest import Manifest, Partition, pin_current
-from engine.instance.read import STORE, read_instance
+from engine.instance.read import STORE
 from engine.model.catalogue import Domain
 from engine.model.profiles import EVERYONE
 from engine.report.report import Report
+from server.feeds.instance import read_instance
 from server.run.embedded.binaries import known_binaries
 from server.run.embedded.keeper import Keeper
 from server.run.embedded.servers import EmbeddedPostgres

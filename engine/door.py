@@ -142,7 +142,8 @@ class Door:
 def open_books(folder: str | Path, *, profile: str | None = None, state: str | Path | None = None) -> Door:
     """Open an instance folder that `tieout load` loaded, in full or as a profile of profiles.yaml sees it.
 
-    Raises InstanceFaults, which lists every fault in the folder's files.
+    Raises InstanceFaults, which lists every fault in the folder's files but integrations.yaml: its feeds are no part of
+    the books, and `tieout check` checks it.
     """
     instance = read_instance(Path(folder))
     known = instance.profiles.by_key

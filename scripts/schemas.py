@@ -7,7 +7,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import ModelSchema
 
-from engine.instance.read import FILES
+from engine.instance.read import FILES, INTEGRATIONS
+from server.feeds.integrations import IntegrationsFile
 from server.wire.arguments import field_docs
 
 SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
@@ -37,7 +38,7 @@ def schemas() -> dict[str, str]:
             indent=2,
         )
         + "\n"
-        for pattern, model in FILES.items()
+        for pattern, model in {**FILES, INTEGRATIONS: IntegrationsFile}.items()
     }
 
 

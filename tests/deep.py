@@ -63,7 +63,7 @@ PARTS: Mapping[str, Sequence[str]] = {
     "leaks": ("tests/integration/server/test_leaks.py",),
     "fuzz": (
         "tests/integration/server/test_mutated_calls.py",
-        "tests/unit/engine/instance/test_mutated_files.py",
+        "tests/unit/server/feeds/test_mutated_files.py",
         "tests/unit/engine/present/test_random_charts.py",
     ),
     "warehouses": (

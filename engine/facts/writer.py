@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from engine.facts.expressions import code_type
 from engine.facts.files import mapped, sync_folder, write_durably, write_named
 from engine.facts.landing import Fingerprint, LandedMonth, Landing
+from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import (
     CURRENT,
     PUBLISHING,
@@ -44,7 +45,6 @@ from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
 from engine.model.fact_store import DATE
-from engine.model.feeds import LoadMode
 from engine.model.scope import UNASSIGNED
 from engine.model.warehouses import PartStore
 

@@ -11,9 +11,8 @@ from pydantic_core import ErrorDetails
 
 from engine.instance.documents import Document, Location, Tree
 from engine.instance.schema.books import CALENDAR, CURRENCY, DURATION, DURATION_OR_NONE
-from engine.instance.schema.common import KEY, LIVE_TABLE
-from engine.instance.schema.formats import QUOTE
-from engine.instance.schema.registry import PARAMETER, SCENARIO
+from engine.instance.schema.common import KEY, LIVE_TABLE, PARAMETER, QUOTE
+from engine.instance.schema.registry import SCENARIO
 from engine.model.errors import closest, quoted
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -1,33 +1,10 @@
 """The engine outside of this machine that holds the rows of facts, as `facts` of instance.yaml names it."""
 
 from collections.abc import Collection, Mapping, Sequence
-from enum import Enum
 from typing import Protocol
 
 import polars as pl
 from msgspec import Struct
-
-
-class WarehouseKind(Enum):
-    """The kind of an engine."""
-
-    CLICKHOUSE = "clickhouse"
-    FLIGHTSQL = "flightsql"
-    POSTGRESQL = "postgresql"
-    DUCKDB = "duckdb"  # a file
-
-
-class FactsPlacement(Struct, frozen=True, kw_only=True):
-    """Where the rows of facts lie. Names the environment variables with the addresses, and holds no secret."""
-
-    kind: WarehouseKind
-    reader: str  # environment variable of the server, whose user may not write
-    loader: str  # environment variable of loads
-    cluster: str | None = None
-    keeps_files: bool = False  # whether the files of the rows stay on this machine
-    seconds: int = 20  # that a statement may take
-    sessions: int = 8  # statements at once
-    lease: int = 900  # seconds that a version stays once the next is published, for servers on other hosts
 
 
 class PartTotals(Struct, frozen=True):

@@ -10,9 +10,9 @@ from pathlib import Path
 from secrets import token_hex, token_urlsafe
 from urllib.parse import quote, unquote
 
-from engine.model.feeds import FeedSource
 from server.base.folders import naming_state
 from server.base.interfaces import StoreDown
+from server.feeds.feeds import FeedSource
 
 
 def read_or_create_key(path: Path) -> str:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine.instance.documents import Document
 from engine.model.calendar.periods import Span
-from engine.model.feeds import LoadAttempt, LoadStatus
+from server.feeds.feeds import LoadAttempt, LoadStatus
 
 DEVELOPER = "dev"  # subject of the single-user server's key
 

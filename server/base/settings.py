@@ -11,9 +11,9 @@ from typing import TypeVar, get_type_hints
 from urllib.parse import urlsplit
 
 from engine.instance.read import STATE, STORE
-from engine.instance.reading.feeds import cron_fault
 from server.base.credentials import key_fault, passwords, redact
 from server.base.links import parse_hosts
+from server.feeds.bindings import cron_fault
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SIGNING_KEY = re.compile(r"[0-9A-Fa-f]{64}")  # 32 random bytes

@@ -12,7 +12,6 @@ from msgspec import Struct, field
 
 from engine.books.books import Shelf
 from engine.books.reader import Reader
-from engine.instance.read import Instance
 from engine.model.errors import ExpiredReference, Unavailable
 from engine.model.notes import Note
 from engine.model.profiles import Profile
@@ -28,6 +27,7 @@ from server.caller.importer import Importer
 from server.caller.profiles import LiveProfiles
 from server.caller.scripts import CallerScripts, ScriptRunner
 from server.caller.uploads import CallerImports, CallerUploads
+from server.feeds.instance import ServedInstance
 
 # Datasets: the kept results of one caller, opened by reference.
 
@@ -220,7 +220,7 @@ class CallerStores(Struct, frozen=True):
 class Callers(Struct, frozen=True):
     """Makes the caller of each call, pinned to the current version of the books."""
 
-    instance: Instance
+    instance: ServedInstance
     shelf: Shelf
     feeds: Feeds
     keeping: CallerStores

@@ -9,12 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.books.reader import Reader
-from engine.books.visible_feeds import VisibleFeed, feeds_seen
 from engine.model.calendar.periods import Span
 from engine.model.errors import Unavailable
-from engine.model.feeds import Binding, ColumnMapping, LoadAttempt, LoadStatus
 from server.base.credentials import redact, redact_value, secrets_of
 from server.base.interfaces import LoadHistory, LoadQuery, StoreDown
+from server.feeds.feeds import Binding, ColumnMapping, LoadAttempt, LoadStatus
+from server.feeds.visible_feeds import VisibleFeed, feeds_seen
 
 SUCCESS = (LoadStatus.SUCCESS,)
 STILL_WORKING = (

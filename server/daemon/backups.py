@@ -14,10 +14,10 @@ from msgspec import Struct
 from msgspec.json import decode, encode
 from msgspec.structs import replace
 
-from engine.model.feeds import Schedule
 from server.base.locks import FileLock
 from server.daemon.children import ChildProcess, ProcessExit
 from server.daemon.schedule import latest_slot, next_slot
+from server.feeds.feeds import Schedule
 
 NAME = re.compile(r"tieout-scheduled-(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)\.tar")
 STAMP = "%Y-%m-%dT%H-%M-%SZ"

@@ -10,11 +10,11 @@ from time import monotonic
 
 from msgspec import Struct
 
-from engine.model.feeds import Binding, LoadAttempt, LoadStatus
 from server.base.interfaces import LoadHistory, LoadQuery, StoreDown
 from server.daemon.backups import BackupExit, ScheduledBackups
 from server.daemon.children import ChildProcess, ProcessExit
 from server.daemon.schedule import RetryPolicy, ScheduledLoad, next_load, periods_of
+from server.feeds.feeds import Binding, LoadAttempt, LoadStatus
 from server.ingest.delivery import rank
 from server.ingest.folder import InstanceWatcher
 

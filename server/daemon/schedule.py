@@ -11,9 +11,10 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 from msgspec import Struct
 
+from engine.facts.load_modes import LoadMode
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, PeriodRange
-from engine.model.feeds import Binding, LoadAttempt, LoadMode, LoadStatus, Schedule
+from server.feeds.feeds import Binding, LoadAttempt, LoadStatus, Schedule
 
 RETRIED = (
     LoadStatus.FAILED_CONNECT,

@@ -7,7 +7,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.extract_formats import NumberFormat
+from server.feeds.extract_formats import NumberFormat
 from server.files.findings import located
 from server.files.notation import NONE_WORDS, Notation, NumberColumn, notations_of
 from server.files.rejects import ROW

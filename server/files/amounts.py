@@ -9,7 +9,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.extract_formats import (
+from server.feeds.extract_formats import (
     BlankRule,
     CreditSign,
     DebitCredit,

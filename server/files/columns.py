@@ -13,8 +13,8 @@ from msgspec import Struct
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import GRAINS, Grain, PeriodRange
 from engine.model.errors import BadPeriod
-from engine.model.extract_formats import ExtractFormat
-from engine.model.feeds import Binding, LoadStatus
+from server.feeds.extract_formats import ExtractFormat
+from server.feeds.feeds import Binding, LoadStatus
 from server.files.exponents import expand_exponents
 from server.files.rejects import FILE, ROW
 

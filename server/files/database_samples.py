@@ -7,9 +7,9 @@ from typing import Final
 import polars as pl
 from msgspec import Struct
 
-from engine.instance.reading.sources import SOURCES
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
-from engine.model.feeds import Binding, FeedSource, RejectAllowance, SourceKind
+from server.feeds.feeds import Binding, FeedSource, RejectAllowance, SourceKind
+from server.feeds.sources import SOURCES
 from server.files.columns import joined
 from server.files.findings import SampleFault
 from server.files.rejects import FILE, ROW, LoadFailed

@@ -17,9 +17,10 @@ from msgspec import Struct
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import PeriodRange
-from engine.model.feeds import PERIOD, Binding, LoadStatus, SourceKind, number_parameters
 from server.base.credentials import passwords, redact
 from server.base.drivers import install_command, packages_of
+from server.feeds.feeds import Binding, LoadStatus, SourceKind
+from server.feeds.query_parameters import PERIOD, number_parameters
 from server.files.columns import CONNECT, EXTRACT, ExtractRequest, RowSource, with_location
 from server.files.fault_words import REACHING, REFUSALS, UNREACHED, UNREFUSED, in_words
 from server.files.rejects import LoadFailed

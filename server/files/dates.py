@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from engine.model.calendar.periods import GRAINS, Grain
-from engine.model.extract_formats import SERIAL_1900, SERIAL_1904, DateFormat
+from server.feeds.extract_formats import SERIAL_1900, SERIAL_1904, DateFormat
 from server.files.columns import MIDNIGHT, to_text
 from server.files.days import ENGLISH, SERIALS
 

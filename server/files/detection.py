@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
-from engine.model.extract_formats import CsvFormat, DateFormat, ExtractFormat, NegativeStyle, NumberFormat, TableLayout
-from engine.model.feeds import Binding
+from server.feeds.extract_formats import CsvFormat, DateFormat, ExtractFormat, NegativeStyle, NumberFormat, TableLayout
+from server.feeds.feeds import Binding
 from server.files.amount_looks import (
     DECIMALS,
     DECISIVE,

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Dimension, Domain
-from engine.model.extract_formats import DebitCredit, DebitCreditSide, ExtractFormat
-from engine.model.feeds import Binding
+from server.feeds.extract_formats import DebitCredit, DebitCreditSide, ExtractFormat
+from server.feeds.feeds import Binding
 from server.files.reshape import NAME_PART
 
 FINE = 12  # decimal places of numbers that are no measure: rates, and the factors of a product

@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 from msgspec import Struct
 
-from engine.model.extract_formats import CsvFormat, ExtractFormat
+from server.feeds.extract_formats import CsvFormat, ExtractFormat
 from server.files.columns import EXTRACT, FormatDetector
 from server.files.limits import FileTooLarge, bounded_records, refuse_long_fields, refuse_long_lines, refuse_wide
 from server.files.quotes import LoosePair, loose_pair

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.extract_formats import CsvFormat, TableLayout
+from server.feeds.extract_formats import CsvFormat, TableLayout
 from server.files.dialect import (
     FOOTER_WORDS,
     LOOK,

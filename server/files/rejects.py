@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 from msgspec import Struct
 
-from engine.model.feeds import LoadStatus, RejectAllowance, RejectReason
+from server.feeds.feeds import LoadStatus, RejectAllowance, RejectReason
 
 VALIDATE = LoadStatus.FAILED_VALIDATE
 FILE, ROW = "_file", "_row"  # columns that say which file and row an extract's row came from

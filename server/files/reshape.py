@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from engine.model.extract_formats import ColumnChoice, ExtractFormat, RowSkip
+from server.feeds.extract_formats import ColumnChoice, ExtractFormat, RowSkip
 from server.files.columns import EXTRACT, to_text
 from server.files.dates import month_number
 from server.files.files import PIECE

@@ -7,7 +7,8 @@ from typing import Final
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import PeriodRange
-from engine.model.feeds import PERIOD_PLACE, Binding, SourceKind
+from server.feeds.feeds import Binding, SourceKind
+from server.feeds.query_parameters import PERIOD_PLACE
 from server.files.columns import CONNECT, EXTRACT, ExtractRequest, FormatDetector, RowSource
 from server.files.databases import DRIVERS, read_database
 from server.files.files import WrittenFormat, file_rows

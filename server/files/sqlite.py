@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from engine.model.feeds import LoadStatus, number_parameters
+from server.feeds.feeds import LoadStatus
+from server.feeds.query_parameters import number_parameters
 from server.files.columns import CONNECT, EXTRACT, ExtractRequest, with_location
 from server.files.fault_words import REACHING, REFUSALS, UNREACHED, UNREFUSED, in_words
 from server.files.rejects import LoadFailed

@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from engine.model.extract_formats import SqlQuery
+from server.feeds.extract_formats import SqlQuery
 from server.files.columns import EXTRACT, FormatDetector, to_text, with_location
 from server.files.fault_words import REFUSALS, in_words
 from server.files.files import TYPED, scan_batches, scan_file, unchanged

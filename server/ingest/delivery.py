@@ -14,17 +14,18 @@ import polars as pl
 from msgspec.structs import replace
 
 from engine.facts.landing import SCENARIO, Landing
+from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import Load
 from engine.facts.writer import Stage
-from engine.instance.reading.feeds import MEMBER_COLUMNS, NODE_COLUMNS, attributes_of
 from engine.model.calendar.periods import PeriodRange, Span
 from engine.model.catalogue import Catalogue, Dimension, Domain
 from engine.model.errors import quoted
 from engine.model.exact import Exact
-from engine.model.extract_formats import BlankRule, NumberFormat
 from engine.model.fact_store import DATE
-from engine.model.feeds import Binding, LoadMode
 from engine.model.members.trees import HierarchyFault, leaf_members, ragged_nodes
+from server.feeds.bindings import MEMBER_COLUMNS, NODE_COLUMNS, attributes_of
+from server.feeds.extract_formats import BlankRule, NumberFormat
+from server.feeds.feeds import Binding
 from server.files.amounts import plain_numbers, plain_texts
 from server.files.columns import (
     EXTRACT,

@@ -9,10 +9,11 @@ from typing import TypeVar
 from msgspec import Struct
 
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import STORE, instance_files, read_instance
+from engine.instance.read import STORE, instance_files
 from engine.model.catalogue import Catalogue
-from engine.model.warehouses import FactsPlacement
 from server.base.locks import FileLock
+from server.feeds.instance import read_instance
+from server.feeds.placements import FactsPlacement
 
 
 class BooksFolder(Struct, frozen=True, kw_only=True):

@@ -17,14 +17,15 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
 
+from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import Load, Manifest, pin_current
 from engine.facts.writer import BooksLocked
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, PeriodRange
 from engine.model.errors import Unavailable
-from engine.model.feeds import Binding, LoadAttempt, LoadMode, LoadStatus
 from engine.model.warehouses import PartStore
 from server.base.interfaces import LoadHistory, StoreDown
+from server.feeds.feeds import Binding, LoadAttempt, LoadStatus
 from server.files.detection import PLAIN_READING
 from server.files.findings import written_keys
 from server.files.rejects import VALIDATE, LoadFailed, Rejects, RejectSum, write_report

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Measure
 from engine.model.errors import first_of
-from engine.model.extract_formats import CreditSign, DateFormat, DebitCredit
-from engine.model.feeds import Binding, ColumnMapping
 from engine.model.scope import OWN, OWN_WORDS
+from server.feeds.extract_formats import CreditSign, DateFormat, DebitCredit
+from server.feeds.feeds import Binding, ColumnMapping
 from server.files.amounts import WrittenAmounts, by_side, multiply, plain_numbers, read_amounts, subtract
 from server.files.columns import NO_RESIDUES, ParsedColumn, Residues, to_text
 from server.files.dates import iso_texts, joined_parts

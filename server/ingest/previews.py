@@ -8,8 +8,9 @@ from typing import Any, Final
 import polars as pl
 
 from engine.model.calendar.periods import Grain
-from engine.model.extract_formats import ExtractFormat
-from engine.model.feeds import PERIOD_PLACE, Binding, SourceKind
+from server.feeds.extract_formats import ExtractFormat
+from server.feeds.feeds import Binding, SourceKind
+from server.feeds.query_parameters import PERIOD_PLACE
 from server.files.columns import read_days
 from server.files.dates import ISO
 from server.files.detection import FeedFormat

@@ -13,7 +13,7 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, Span
 from engine.model.catalogue import Catalogue, Domain
 from engine.model.errors import BadPeriod
-from engine.model.feeds import Conversion, Rounding
+from server.feeds.feeds import Conversion, Rounding
 from server.files.columns import (
     INT64,
     ISO_DAY,

@@ -5,7 +5,7 @@ from decimal import Context, Decimal
 
 import polars as pl
 
-from engine.model.feeds import Rounding, RoundingRule
+from server.feeds.feeds import Rounding, RoundingRule
 from server.files.columns import INT64
 
 FIELD = 2**127 - 1  # the largest integer of 128 bits

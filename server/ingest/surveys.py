@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from engine.facts.surveys import Survey
 from engine.model.catalogue import Catalogue, Domain
 from engine.model.errors import closest, quoted
-from engine.model.feeds import Binding
 from server.base.interfaces import StoreDown
+from server.feeds.feeds import Binding
 from server.files.columns import CONNECT, EXTRACT
 from server.files.rejects import VALIDATE, LoadFailed
 from server.ingest.rates import LiveTables

@@ -13,10 +13,10 @@ import pyarrow as pa
 from engine.books.books import Books, Shelf
 from engine.model.catalogue import Catalogue
 from engine.model.errors import Unavailable
-from engine.model.feeds import Binding
-from engine.model.warehouses import FactsPlacement
 from server.base.interfaces import LoadHistory, StoreDown
 from server.daemon.backups import BackupRecord
+from server.feeds.feeds import Binding
+from server.feeds.placements import FactsPlacement
 from server.stores.migrations import check_migrations
 from server.stores.postgres import Database
 from server.telemetry.metrics import Metrics

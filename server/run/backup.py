@@ -18,13 +18,12 @@ from msgspec import Struct, convert, json
 from engine.facts.manifest import CURRENT, manifest_file, pin_current
 from engine.facts.parts import differences, hold_parts
 from engine.instance.read import InstanceDocuments, instance_files
-from engine.instance.reading.placement import build_placement
-from engine.instance.schema.books import InstanceFile
 from engine.model.errors import Unavailable
 from server.base.interfaces import StoreDown
 from server.base.locks import FileLock
 from server.base.settings import Settings, variable_of
 from server.daemon.backups import DUMP, UNFINISHED
+from server.feeds.placements import read_placement
 from server.run.embedded.binaries import postgres_tools
 from server.run.embedded.platform import platform
 from server.stores.migrations import applied_to, read_migrations
@@ -317,8 +316,7 @@ def refuse_other_parts(folder: Path, contents: BundleManifest) -> None:
     pin.drop()
     if not any(part.number is not None and not part.file for parts in pin.manifest.facts.values() for part in parts):
         return
-    document, instance = InstanceDocuments(folder / INSTANCE, []).one("instance.yaml", InstanceFile)
-    placement = build_placement(document, instance) if instance else None
+    placement = read_placement(InstanceDocuments(folder / INSTANCE, []))
     if placement is None:
         raise BundleFault("the rows of its facts are in an engine, and its instance.yaml names none; use another one")
     try:

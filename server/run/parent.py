@@ -11,10 +11,10 @@ from socket import socket
 
 from engine.books.checks import data_faults
 from engine.model.errors import Unavailable
-from engine.model.warehouses import FactsPlacement
 from server.base.folders import restrict
 from server.base.settings import BadSetting, Settings, variable_of
 from server.caller.profiles import LiveProfiles, followed
+from server.feeds.placements import FactsPlacement
 from server.ingest.folder import reload_files
 from server.ingest.surveys import attached_faults
 from server.ops.health_checks import (

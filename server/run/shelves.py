@@ -5,12 +5,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from engine.books.books import Books, Shelf
-from engine.instance.read import Instance
+from server.feeds.instance import ServedInstance
 from server.warehouses.opening import AttachedSources, open_warehouse, versions_in
 
 
 def open_shelf(
-    instance: Instance, folder: Path, store: Path, opened: ExitStack | None = None, *, writes: bool = False
+    instance: ServedInstance, folder: Path, store: Path, opened: ExitStack | None = None, *, writes: bool = False
 ) -> Shelf:
     """Return the books in files, or in the engine that the instance names, with the login of loads if that `writes`.
 
@@ -27,7 +27,7 @@ def open_shelf(
 
 
 @contextmanager
-def open_books(instance: Instance, folder: Path, store: Path, *, writes: bool = False) -> Iterator[Books]:
+def open_books(instance: ServedInstance, folder: Path, store: Path, *, writes: bool = False) -> Iterator[Books]:
     """Yield the current books, and close their engines. Raises what `open_shelf` raises."""
     with ExitStack() as opened:
         yield open_shelf(instance, folder, store, opened, writes=writes).current()

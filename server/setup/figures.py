@@ -5,7 +5,7 @@ from typing import Final
 
 import polars as pl
 
-from engine.model.extract_formats import BlankRule, NegativeStyle, NumberFormat
+from server.feeds.extract_formats import BlankRule, NegativeStyle, NumberFormat
 from server.files.amounts import read_amounts
 from server.files.findings import Findings
 from server.files.notation import MOST_NUMBERS, NumberColumn, detect_numbers, is_none_word

@@ -8,9 +8,10 @@ from psycopg.rows import dict_row, scalar_row
 from psycopg.sql import SQL, Composed, Identifier, Placeholder
 from psycopg.types.json import Jsonb
 
+from engine.facts.load_modes import LoadMode
 from engine.model.calendar.periods import Span
-from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus
 from server.base.interfaces import LoadCount, LoadQuery
+from server.feeds.feeds import LoadAttempt, LoadStatus
 from server.stores.postgres import ConnectionProvider
 
 TEXTS = ("load_id", "binding", "source", "target", "periods", "message", "rejects_file")

@@ -22,9 +22,9 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from engine.model.feeds import LoadStatus
 from server.base.interfaces import LoadCount
 from server.base.memory_ceiling import anonymous_bytes
+from server.feeds.feeds import LoadStatus
 
 # Counters of several processes. Each process counts in its own file of one folder, which an environment variable names
 # for prometheus_client; one process adds them up. The counts of a process that ended are merged into one file.

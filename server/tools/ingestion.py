@@ -3,14 +3,14 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from engine.books.reader import Reader
-from engine.books.visible_feeds import VisibleFeed, is_served
 from engine.model.calendar.periods import Period
 from engine.model.errors import ECHO_NAMES, BadArguments, UnknownName, closest, guess, quoted
-from engine.model.feeds import Binding, LoadStatus
 from engine.model.notes import Note
 from engine.queries.values import LastClosed
 from server.base.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
 from server.caller.caller import Caller
+from server.feeds.feeds import Binding, LoadStatus
+from server.feeds.visible_feeds import VisibleFeed, is_served
 from server.tools.examples import feed_example, history_example, no_example, target_example
 from server.tools.tool import Tool
 from server.wire.answers import Answer

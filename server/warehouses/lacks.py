@@ -15,8 +15,9 @@ import pyarrow as pa
 from msgspec import Struct
 
 from engine.model.errors import Unavailable
-from engine.model.warehouses import FactsPlacement, PartTotals, WarehouseKind
+from engine.model.warehouses import PartTotals
 from server.base.interfaces import StoreDown
+from server.feeds.placements import FactsPlacement, WarehouseKind
 from server.warehouses.engines.flightsql import PROBE, FlightSqlWarehouse
 from server.warehouses.opening import open_warehouse
 from server.warehouses.parts import WarehouseParts

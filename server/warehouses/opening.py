@@ -14,10 +14,10 @@ from engine.facts.files import MappedFiles
 from engine.facts.manifest import Load, Manifest
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactStore, Versions
-from engine.model.feeds import Binding, FeedSource, SourceKind
-from engine.model.warehouses import FactsPlacement, WarehouseKind
 from server.base.drivers import install_command, packages_of
 from server.base.interfaces import StoreDown
+from server.feeds.feeds import Binding, FeedSource, SourceKind
+from server.feeds.placements import FactsPlacement, WarehouseKind
 from server.warehouses.attached.facts import AttachedFacts, RoutedFacts
 from server.warehouses.attached.rows import AttachedTable, attached_table, lost_table
 from server.warehouses.engines.bigquery import BigQueryWarehouse

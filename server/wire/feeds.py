@@ -6,23 +6,15 @@ from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
-from engine.instance.reading.sources import SOURCES
+from engine.facts.load_modes import LoadMode
 from engine.model.errors import ECHO_CHARACTERS, cut
-from engine.model.feeds import (
-    Attachment,
-    Binding,
-    ColumnMapping,
-    Conversion,
-    LoadAttempt,
-    LoadMode,
-    RejectAllowance,
-    Schedule,
-)
 from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, list_fields, split
 from server.caller.feeds import LastLoads
 from server.daemon.schedule import next_slot
+from server.feeds.feeds import Attachment, Binding, ColumnMapping, Conversion, LoadAttempt, RejectAllowance, Schedule
+from server.feeds.sources import SOURCES
 
 OTHER_LOADS = (
     "A load works by its load_id alone: get_load_status describes it. Filter by binding_id, dataset_id, period or "

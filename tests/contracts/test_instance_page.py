@@ -15,11 +15,12 @@ import yaml
 from engine.books.books import Shelf
 from engine.books.checks import data_faults, profile_faults
 from engine.door import open_books
+from engine.facts.load_modes import LoadMode
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import STORE, read_instance
-from engine.model.feeds import LoadMode
+from engine.instance.read import STORE
 from engine.report.report import Report
 from scripts.schemas import SCHEMAS
+from server.feeds.instance import read_instance
 from tests.support.books import load_feeds
 from tests.support.instance_page import LEDGER, MAIN, PAGE, RECIPES, SECOND, SECTIONS, blocks, table, write
 from tests.support.postgres import postgres

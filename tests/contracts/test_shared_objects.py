@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from engine.books.books import Books, Shelf
 from engine.books.reader import Reader
-from engine.instance.read import read_instance
 from engine.model.caching import LazyTable, cached_method
 from engine.model.profiles import Profile
 from engine.queries.values import Filter, Query
 from server.base.interfaces import Principal
 from server.caller.caller import Caller, Callers
 from server.caller.feeds import Feeds
+from server.feeds.instance import read_instance
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
 from tests.contracts.test_stops import CALLS, SMALL, books_of

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from engine.books.books import Shelf
-from engine.instance.read import read_instance
 from engine.model import stopping
 from server.base.interfaces import Principal
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
+from server.feeds.instance import read_instance
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
 from tests.support.books import ROOT, load_instance

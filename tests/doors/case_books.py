@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from engine.instance.read import STATE, read_instance
+from engine.instance.read import STATE
 from engine.model.profiles import EVERYONE
+from server.feeds.instance import read_instance
 from server.ingest.load import BindingFailed, LoadResult
 from tests.support.books import load_feeds
 from tests.support.fed import Fed

@@ -15,24 +15,24 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from engine.books.books import Shelf
-from engine.instance.read import Instance, read_instance
+from engine.facts.load_modes import LoadMode
 from engine.model.calendar.periods import Span
 from engine.model.errors import Refusal
-from engine.model.feeds import (
+from engine.model.profiles import Grant, NameSet, Profile
+from engine.model.scope import Cut
+from server.caller.caller import Callers
+from server.caller.feeds import Feeds
+from server.feeds.feeds import (
     Binding,
     ColumnMapping,
     Conversion,
     FeedSource,
     LoadAttempt,
-    LoadMode,
     LoadStatus,
     RejectAllowance,
     SourceKind,
 )
-from engine.model.profiles import Grant, NameSet, Profile
-from engine.model.scope import Cut
-from server.caller.caller import Callers
-from server.caller.feeds import Feeds
+from server.feeds.instance import ServedInstance, read_instance
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
 from tests.laws.scoped.profiles import NEW, NOBODY, UNASSIGNED, ProfileSpec, World, profiles_asked
@@ -189,7 +189,7 @@ def attempts_of(feed: str, binding: Binding, secret: str) -> list[LoadAttempt]:
 class FeedAnswers:
     """Everything that the tools tell a caller, asked for everything there is."""
 
-    def __init__(self, instance: Instance, shelf: Shelf, files: Path, secrets: Mapping[str, str]) -> None:
+    def __init__(self, instance: ServedInstance, shelf: Shelf, files: Path, secrets: Mapping[str, str]) -> None:
         loads = MemoryLoads()
         bindings = {}
         for feed, secret in secrets.items():
@@ -228,7 +228,7 @@ class FeedAnswers:
 
 
 @pytest.fixture(scope="module")
-def books(tmp_path_factory: pytest.TempPathFactory) -> tuple[Instance, Shelf, Path]:
+def books(tmp_path_factory: pytest.TempPathFactory) -> tuple[ServedInstance, Shelf, Path]:
     """Books with members, nodes and a row of each region, nothing of which any profile of the law is granted for."""
     home = tmp_path_factory.mktemp("feeds")
     edges = [f"{node} -" for node in TREE] + [f"{leaf} {node}" for node, leaves in TREE.items() for leaf in leaves]
@@ -264,7 +264,7 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> tuple[Instance, Shelf, Pa
 
 @given(asked=profiles_asked(WORLD))
 def test_what_is_told_of_feeds_and_loads_follows_from_the_profile_alone(
-    books: tuple[Instance, Shelf, Path], asked: Sequence[ProfileSpec]
+    books: tuple[ServedInstance, Shelf, Path], asked: Sequence[ProfileSpec]
 ) -> None:
     instance, shelf, files = books
     instance = granted_to_somebody(instance, tuple(profile_of(one, f"p{at}") for at, one in enumerate(asked)))

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from engine.instance.read import read_instance
 from server.base.interfaces import Principal
+from server.feeds.instance import read_instance
 from tests.conftest import AW
 from tests.laws.order.answering import OrderedBooks
 from tests.laws.order.chains import MONTHS, write_chains

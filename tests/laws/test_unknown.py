@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from engine.books.books import Books, Shelf
-from engine.instance.read import read_instance
 from engine.model.catalogue import Catalogue
 from engine.model.errors import Refusal
-from engine.model.feeds import LoadAttempt
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
 from server.caller.scripts import ScriptRunner
+from server.feeds.feeds import LoadAttempt
+from server.feeds.instance import read_instance
 from server.tools.toolbox import REQUESTS
 from server.wire.arguments import read_request
 from tests.laws.scoped.answering import plain, told

@@ -11,9 +11,9 @@ import pytest
 
 from engine.books.books import Shelf
 from engine.door import Door
-from engine.instance.read import Instance, read_instance
 from engine.model.errors import Refusal
 from engine.report.report import Report
+from server.feeds.instance import ServedInstance, read_instance
 from tests.support.attaching import ATTACHABLE, attached_versions
 from tests.support.books import ROOT
 from tests.support.warehousing import ENGINES, versions_in_engine
@@ -28,7 +28,7 @@ def shown(report: Report) -> object:
     return report.frame.rows(), report.freshness, report.notes
 
 
-def questions(instance: Instance) -> Iterator[Asked]:
+def questions(instance: ServedInstance) -> Iterator[Asked]:
     """Yield statements in total and by each of some dimensions, metrics in total, and rows."""
     catalogue = instance.catalogue
     scenarios = {key: key for key in catalogue.scenarios}

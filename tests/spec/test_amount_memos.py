@@ -11,7 +11,6 @@ import pytest
 from engine.books import books as books_module
 from engine.books.books import MEMBER_BYTES, Shelf
 from engine.door import Door
-from engine.instance.read import read_instance
 from engine.model.exact import Exact
 from engine.model.profiles import EVERYONE
 from engine.model.requests import ColumnRequest, MetricRequest
@@ -20,6 +19,7 @@ from engine.plans.figures import FigurePlan, plan_metrics
 from engine.plans.measure import MOST_MEMOISED
 from engine.queries.reports import metric_query
 from engine.report.report import Report
+from server.feeds.instance import read_instance
 
 ACTUAL = {"Actuals": "actual"}
 

@@ -8,7 +8,7 @@ import pytest
 
 from engine.door import Door
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import read_instance
+from server.feeds.instance import read_instance
 from tests.support.small import codes, figure, figures, small_books, write_instance
 
 A = {"A": "actual"}

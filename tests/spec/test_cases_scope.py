@@ -9,12 +9,12 @@ import pytest
 from engine.books.reader import Reader
 from engine.books.search import search
 from engine.door import Door, open_books
-from engine.instance.read import read_instance
 from engine.model.errors import ExpiredReference, Refusal
 from engine.model.requests import ColumnRequest, MetricRequest, SearchRequest
 from engine.plans.figures import plan_metrics
 from engine.queries.reports import metric_query
 from engine.report.run import run
+from server.feeds.instance import read_instance
 from tests.support.books import load_feeds, load_instance
 from tests.support.inspecting import FACTS, ledger, rows_of
 from tests.support.small import codes, figure, figures, granting, small_books, write_instance

@@ -11,7 +11,6 @@ import pytest
 
 from engine.door import Door, open_books
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import read_instance
 from engine.model.errors import BadArguments, Refusal
 from engine.model.requests import ChartSpec
 from engine.model.stopping import never
@@ -24,6 +23,7 @@ from engine.present.exports.about import ExportStamp
 from engine.present.exports.workbook import write_workbook
 from engine.report.explanation import Explanation
 from engine.report.snapshots import keep, opened
+from server.feeds.instance import read_instance
 from tests.support.drilling import calls_explained, exactly
 from tests.support.explaining import (
     BOTH,

@@ -10,12 +10,12 @@ import pytest
 from engine.books import books as books_module
 from engine.books.books import Shelf
 from engine.door import Door
-from engine.instance.read import read_instance
 from engine.plans import base_groups
 from engine.present.answers.budget import tokens_of
 from server.base.interfaces import Principal
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
+from server.feeds.instance import read_instance
 from server.stores.memory import new_reference
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request

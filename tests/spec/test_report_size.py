@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from engine.books.books import Shelf
 from engine.door import Door, open_books
-from engine.instance.read import read_instance
 from engine.model import stopping
 from engine.model.errors import BadArguments
 from engine.model.evaluation import FigureCube
@@ -31,6 +30,7 @@ from engine.report.snapshots import keep
 from server.base.interfaces import Principal
 from server.caller.caller import MOST_BYTES, Callers
 from server.caller.feeds import Feeds
+from server.feeds.instance import read_instance
 from server.http.dispatch import LARGE_BYTES
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request

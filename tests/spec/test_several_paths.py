@@ -8,8 +8,9 @@ import pytest
 from engine.books.books import Shelf
 from engine.books.checks import data_faults
 from engine.door import Door, open_books
-from engine.instance.read import STORE, read_instance
+from engine.instance.read import STORE
 from engine.model.errors import AmbiguousWeight
+from server.feeds.instance import read_instance
 from server.ingest.load import BindingFailed
 from tests.support.small import figure, figures, small_books
 

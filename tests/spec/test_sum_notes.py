@@ -8,8 +8,8 @@ import pytest
 from engine.books.books import Shelf
 from engine.books.checks import data_warnings
 from engine.door import Door, open_books
-from engine.instance.read import read_instance
 from engine.report.report import Report
+from server.feeds.instance import read_instance
 from tests.support.inspecting import rows_of
 from tests.support.small import LEDGER, codes, figure, figures, granting, small_books
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine.instance.read import read_instance
 from engine.queries.filters import selection_in
+from server.feeds.instance import read_instance
 from tests.support.books import load_feeds
 from tests.support.fed import Fed
 from tests.support.small import write_instance

@@ -6,8 +6,9 @@ from pathlib import Path
 from engine.books.books import Shelf
 from engine.books.completeness import completeness
 from engine.door import Door, open_books
-from engine.instance.read import STORE, read_instance
+from engine.instance.read import STORE
 from engine.model.notes import NOTES, Severity
+from server.feeds.instance import read_instance
 from tests.support.books import load_instance
 from tests.support.inspecting import rows_of
 from tests.support.small import codes, figures, small_books

@@ -14,8 +14,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from engine.books.books import Shelf
 from engine.door import EVERYONE, Door
-from engine.instance.read import read_instance
-from engine.model.feeds import LoadStatus
+from server.feeds.feeds import LoadStatus
+from server.feeds.instance import read_instance
 from server.ingest.load import BindingFailed
 from server.warehouses.opening import AttachedSources, versions_in
 from tests.support.books import load_feeds

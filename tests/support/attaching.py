@@ -24,8 +24,8 @@ from engine.facts.manifest import Load, Manifest, Partition, Rollup, TouchedPart
 from engine.facts.surveys import SurveyedMonth, coded_sums, surveyed_partition
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactStore
-from engine.model.feeds import SourceKind
 from engine.model.scope import Cell
+from server.feeds.feeds import SourceKind
 from server.warehouses.attached.facts import AttachedFacts, RoutedFacts
 from server.warehouses.attached.rows import SCENARIO, AttachedColumn, AttachedTable, month_of
 from server.warehouses.attached.survey import SurveyText, months_of

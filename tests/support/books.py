@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.instance.read import Instance, read_instance
 from server.base.interfaces import LoadHistory
 from server.base.locks import FileLock
+from server.feeds.instance import ServedInstance, read_instance
 from server.ingest.folder import BooksFolder
 from server.ingest.load import LoadResult, load
 from tests.support.memory import MemoryLoads
@@ -38,7 +38,7 @@ def load_feeds(
     *feeds: str,
     loads: LoadHistory | None = None,
     periods: str = "",
-    read: Instance | None = None,
+    read: ServedInstance | None = None,
 ) -> list[LoadResult]:
     """Load some feeds of an instance, or all, or their periods from one code to another."""
     instance = read or read_instance(folder)
@@ -49,7 +49,7 @@ def load_feeds(
     return load(chosen, place, loads or MemoryLoads(), lambda *_: None, periods=asked)
 
 
-def load_instance(folder: Path, state: Path, read: Instance | None = None) -> None:
+def load_instance(folder: Path, state: Path, read: ServedInstance | None = None) -> None:
     """Load every feed of an instance, which may be read already."""
     load_feeds(folder, state, read=read)
 

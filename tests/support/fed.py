@@ -11,14 +11,15 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from engine.books.books import Shelf
-from engine.instance.read import Instance, read_instance
+from engine.facts.load_modes import LoadMode
 from engine.model.calendar.periods import Span
-from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus
 from engine.model.profiles import Assignment, Profile, Profiles
 from server.base.interfaces import LoadHistory, Principal
 from server.base.settings import Settings
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
+from server.feeds.feeds import LoadAttempt, LoadStatus
+from server.feeds.instance import ServedInstance, read_instance
 from server.http.dispatch import Dispatcher
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
@@ -149,7 +150,7 @@ class Fed:
                 self.loads.finish(attempt)
 
 
-def given(instance: Instance, profiles: tuple[Profile, ...]) -> Instance:
+def given(instance: ServedInstance, profiles: tuple[Profile, ...]) -> ServedInstance:
     """Return an instance in which somebody has some profiles."""
     assignments = [Assignment(profile=profile.key, subject=SOMEBODY.subject) for profile in profiles]
     return replace(instance, profiles=Profiles.of(profiles, assignments))

@@ -12,12 +12,12 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from engine.instance.read import read_instance
-from engine.model.feeds import LoadAttempt
 from server.base.interfaces import LoadHistory, LoadQuery
 from server.base.settings import read_settings
 from server.daemon.daemon import Daemon, DaemonCommand, FeedHistory
 from server.daemon.schedule import RetryPolicy
+from server.feeds.feeds import LoadAttempt
+from server.feeds.instance import read_instance
 from server.ingest.folder import BooksFolder, InstanceWatcher
 from server.ingest.load import settle_attempts
 from server.run.embedded.platform import Platform, platform

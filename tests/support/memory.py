@@ -10,8 +10,8 @@ from threading import Lock
 from msgspec.structs import replace
 
 from engine.model.calendar.periods import Span
-from engine.model.feeds import LoadAttempt, LoadStatus
 from server.base.interfaces import ClaimsRecord, File, LoadCount, LoadQuery, Upload, UploadState
+from server.feeds.feeds import LoadAttempt, LoadStatus
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - folders of a test of their own
 

@@ -5,8 +5,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from engine.instance.read import read_instance
 from server.base.settings import Settings
+from server.feeds.instance import read_instance
 from server.run.commands import init
 from tests.support.books import load_feeds
 from tests.support.fed import Fed

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.model.feeds import LoadStatus
 from server.base.settings import Settings
+from server.feeds.feeds import LoadStatus
 from server.run.embedded.platform import platform
 from tests.support.books import load_feeds
 from tests.support.fed import attempt_of

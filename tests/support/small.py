@@ -10,8 +10,9 @@ import yaml
 
 from engine.books.books import Shelf
 from engine.door import EVERYONE, Door, open_books
-from engine.instance.read import STORE, read_instance
+from engine.instance.read import STORE
 from engine.report.report import Report
+from server.feeds.instance import read_instance
 from tests.support.books import load_instance
 
 SCENARIOS = """

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.books.books import Shelf
-from engine.instance.read import read_instance
 from server.base.interfaces import Principal
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
+from server.feeds.instance import read_instance
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
 from tests.support.asking import LISTS

@@ -22,8 +22,11 @@ from engine.model.calendar.periods import Grain
 
 KEY = r"^[a-z][a-z0-9_]*$"
 LIVE_TABLE = r"^live\.[a-z][a-z0-9_]*$"
+QUOTE = r"^(none|[^\w\s])$"
+PARAMETER = r"^[A-Za-z_][A-Za-z0-9_]*$"
 Key = Annotated[str, Field(pattern=KEY)]
 LiveTable = Annotated[str, Field(pattern=LIVE_TABLE)]
+ParameterName = Annotated[str, Field(pattern=PARAMETER)]
 
 
 def core_bool(text: object) -> object:

@@ -10,7 +10,6 @@ from engine.books.books import Books
 from engine.books.checks import profile_faults
 from engine.books.reader import Reader
 from engine.instance.profiles import profiles_document, profiles_of, read_content
-from engine.instance.read import Instance, read_instance
 from engine.model.calendar.periods import DAY
 from engine.model.catalogue import Catalogue
 from engine.model.profiles import Profiles
@@ -18,6 +17,7 @@ from engine.model.scope import Cell
 from server.base.folders import restrict
 from server.base.settings import Settings, variable_of
 from server.daemon.backups import BackupRecord
+from server.feeds.instance import ServedInstance, read_instance
 from server.ingest.folder import BooksFolder
 from server.ingest.load import describe_readings, manifest_of
 from server.ingest.previews import describe_files
@@ -105,7 +105,7 @@ def missing_parts(settings: Settings) -> Iterator[str]:
         )
 
 
-def tell_counts(instance: Instance, profiles: Profiles, settings: Settings) -> None:
+def tell_counts(instance: ServedInstance, profiles: Profiles, settings: Settings) -> None:
     """Print how much a sound instance describes, and who sees it where profiles do not say."""
     catalogue = instance.catalogue
     counts = {
@@ -143,7 +143,7 @@ def tell_open_folders(settings: Settings) -> None:
         err.print(remark, markup=False)
 
 
-def tell_engine_faults(instance: Instance, settings: Settings, *, tries: bool) -> bool:
+def tell_engine_faults(instance: ServedInstance, settings: Settings, *, tries: bool) -> bool:
     """Print what the engine of facts lacks, each in a line with the next step; tell whether it lacks anything."""
     placement = instance.placement
     if placement is None:
@@ -171,7 +171,7 @@ def tell_engine_faults(instance: Instance, settings: Settings, *, tries: bool) -
     return bool(faults)
 
 
-def tell_attached_faults(instance: Instance, settings: Settings) -> bool:
+def tell_attached_faults(instance: ServedInstance, settings: Settings) -> bool:
     """Print what attached tables lack, each in a line with the next step; tell whether any lacks something."""
     try:
         faults = list(attached_faults(instance.bindings, instance.catalogue, settings.instance))
@@ -198,7 +198,7 @@ def tell_backups(settings: Settings) -> None:
         out.print(f"scheduled backups: {latest}", markup=False)
 
 
-def profiles_in_use(instance: Instance, settings: Settings) -> Profiles:
+def profiles_in_use(instance: ServedInstance, settings: Settings) -> Profiles:
     """Return the profiles that a server with these settings uses."""
     if settings.profiles == "file":
         opens = not settings.many_users and read_content(settings.instance) is None

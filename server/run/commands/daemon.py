@@ -6,13 +6,13 @@ import signal
 import sys
 from queue import Empty, SimpleQueue
 
-from engine.model.feeds import Schedule
 from server.base.folders import naming_state
 from server.base.locks import FileLock
 from server.base.settings import BadSetting, Settings, variable_of
 from server.base.signals import on_hangup
 from server.daemon.backups import BackupFolder, ScheduledBackups
 from server.daemon.daemon import TICK, Daemon, DaemonCommand, FeedHistory, Inbox
+from server.feeds.feeds import Schedule
 from server.ingest.folder import DAEMON_LOCK, BooksFolder, InstanceWatcher
 from server.ingest.load import settle_attempts
 from server.run.commands.console import DONE, FAULTY, takes_instance

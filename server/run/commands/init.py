@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from engine.instance.read import read_instance
 from server.base.settings import Settings
+from server.feeds.instance import read_instance
 from server.files.database_samples import WRITTEN_SO
 from server.files.findings import SampleFault, SampleQuestion
 from server.files.limits import FileTooLarge

@@ -4,13 +4,14 @@ import argparse
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from engine.instance.read import Instance, read_instance
+from engine.facts.load_modes import LoadMode
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain, PeriodRange
 from engine.model.errors import BadPeriod, MixedGrains
-from engine.model.feeds import Binding, LoadMode
 from server.base.settings import Settings
 from server.base.signals import interrupt_on_sigterm
+from server.feeds.feeds import Binding
+from server.feeds.instance import ServedInstance, read_instance
 from server.run.commands.console import FAULTY, end_imports, err, takes_instance
 from server.run.embedded.platform import platform
 
@@ -56,7 +57,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         return load_feeds(instance, settings, opened, chosen, periods=periods, due_at=asked.due)
 
 
-def chosen_of(keys: Sequence[str], instance: Instance) -> list[Binding]:
+def chosen_of(keys: Sequence[str], instance: ServedInstance) -> list[Binding]:
     """Return the feeds of some keys, all where there is none; BadCommand where one does not exist."""
     unknown = [key for key in keys if key not in instance.bindings]
     if unknown:

@@ -7,10 +7,10 @@ from datetime import datetime
 import polars as pl
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from engine.instance.read import Instance
 from engine.model.calendar.periods import PeriodRange
-from engine.model.feeds import Binding, LoadStatus
 from server.base.settings import Settings
+from server.feeds.feeds import Binding, LoadStatus
+from server.feeds.instance import ServedInstance
 from server.files.rejects import RejectSum, format_rejects, report_file
 from server.files.workbook_reader import READER
 from server.ingest.folder import BooksFolder, TargetBusy
@@ -35,7 +35,7 @@ ADVICE = {
 
 
 def load_feeds(
-    instance: Instance,
+    instance: ServedInstance,
     settings: Settings,
     opened: Platform,
     chosen: Sequence[Binding],

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.instance.read import read_instance
-from engine.model.feeds import LoadAttempt, LoadStatus
 from server.base.interfaces import LoadQuery
 from server.base.settings import Settings
+from server.feeds.feeds import LoadAttempt, LoadStatus
+from server.feeds.instance import read_instance
 from server.ingest.folder import BooksFolder
 from server.run.commands.console import DONE, FAULTY, err, out, takes_instance, whole_number
 from server.run.embedded.platform import platform

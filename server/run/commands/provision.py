@@ -9,8 +9,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from engine.books.books import Books
 from engine.books.checks import data_faults, data_warnings
 from engine.books.completeness import completeness
-from engine.instance.read import Instance, read_instance
 from server.base.settings import Settings
+from server.feeds.instance import ServedInstance, read_instance
 from server.ingest.folder import BooksFolder
 from server.ingest.provision import DomainSummary, provision, strays
 from server.run.commands.console import DONE, FAULTY, err, out, takes_instance
@@ -111,7 +111,7 @@ def format_summary(summary: DomainSummary) -> str:
     )
 
 
-def tell_data_faults(books: Books, instance: Instance) -> bool:
+def tell_data_faults(books: Books, instance: ServedInstance) -> bool:
     """Print what the catalogue speaks of and the books do not hold, and warnings; tell whether there are faults."""
     faults = list(data_faults(books, instance.bindings))
     for fault in (*faults, *(() if faults else data_warnings(books))):

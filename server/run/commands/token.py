@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from time import time
 
-from engine.instance.read import read_instance
 from engine.model.errors import quoted
 from engine.model.profiles import Profiles
 from server.auth.bearer import KEY_FILE, DevKey, place_of_key, read_dev_key
@@ -17,6 +16,7 @@ from server.auth.keys import Keys, OidcProvider, ProviderUnavailable
 from server.auth.tokens import LONGEST, InvalidToken, Json, parse_object, split_token
 from server.base.interfaces import DEVELOPER
 from server.base.settings import Settings
+from server.feeds.instance import read_instance
 from server.run.commands.check import profiles_in_use
 from server.run.commands.console import DONE, FAULTY, out, takes_instance
 from server.telemetry.logs import printable

@@ -22,9 +22,10 @@ from msgspec import Struct
 
 from engine.instance.documents import InstanceFaults
 from engine.instance.profiles import FILE as PROFILES
-from engine.instance.read import Instance, instance_files, read_instance
+from engine.instance.read import instance_files
 from server.base.locks import FileLock
 from server.base.settings import Settings
+from server.feeds.instance import ServedInstance, read_instance
 from server.telemetry.metrics import counter_environment
 
 # A copy of the files of an instance, so that workers that start later read the same.
@@ -36,7 +37,7 @@ TRIES = 5
 class InstanceCopy(Struct, frozen=True):
     """An instance and a copy of its files."""
 
-    instance: Instance
+    instance: ServedInstance
     files: Path
 
 

@@ -16,7 +16,6 @@ from threading import Thread
 import uvloop
 
 from engine.books.books import Shelf
-from engine.instance.read import Instance, read_instance
 from engine.model.errors import Unavailable
 from sandbox.pool import WORKER, Pool
 from server.auth.bearer import secrets_of, verifier_of
@@ -30,6 +29,7 @@ from server.caller.files import archive_of, swept
 from server.caller.importer import importer_of
 from server.caller.profiles import LiveProfiles, followed
 from server.caller.scripts import ScriptRunner
+from server.feeds.instance import ServedInstance, read_instance
 from server.http.app import HttpServer, application
 from server.http.dispatch import Dispatcher
 from server.http.playground import playground
@@ -135,7 +135,7 @@ def leases_of(settings: Settings, opened: Platform, tell: Callable[[bool], None]
 
 def callers_of(
     settings: Settings,
-    instance: Instance,
+    instance: ServedInstance,
     loads: LoadHistory,
     keeping: CallerStores,
     profiles: LiveProfiles,

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from engine.facts.manifest import UNDATED
 from engine.model.catalogue import Domain
-from engine.model.extract_formats import BlankRule, DebitCredit
 from engine.model.fact_store import DATE
-from engine.model.feeds import Binding
+from server.feeds.extract_formats import BlankRule, DebitCredit
+from server.feeds.feeds import Binding
 from server.warehouses.dialects import ICEBERG, ColumnKind, SqlDialect
 from server.warehouses.tables import PART, declared_kinds, plain_name
 

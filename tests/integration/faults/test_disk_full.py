@@ -9,8 +9,8 @@ import pytest
 from engine.door import open_books
 from engine.facts import landing
 from engine.facts.manifest import current_version
-from engine.model.feeds import LoadStatus
 from server.base.interfaces import LoadQuery
+from server.feeds.feeds import LoadStatus
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.disks import disk

@@ -10,10 +10,10 @@ from decimal import Decimal
 from pathlib import Path
 
 from engine.door import open_books
-from engine.instance.read import read_instance
-from engine.model.feeds import LoadStatus
 from server.base.interfaces import LoadQuery
 from server.base.settings import Settings
+from server.feeds.feeds import LoadStatus
+from server.feeds.instance import read_instance
 from server.ingest.folder import BooksFolder
 from server.ingest.load import settle_attempts
 from server.run.embedded.platform import platform

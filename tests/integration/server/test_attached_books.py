@@ -14,10 +14,10 @@ from psycopg.conninfo import make_conninfo
 
 from engine.facts import rollups, writer
 from engine.facts.manifest import pin_current
-from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
-from engine.model.feeds import LoadStatus
 from server.base.interfaces import StoreDown
+from server.feeds.feeds import LoadStatus
+from server.feeds.instance import read_instance
 from server.warehouses import statements
 from server.warehouses.attached import survey
 from server.warehouses.attached.facts import AttachedFacts

@@ -15,9 +15,9 @@ import yaml
 
 from engine.door import Door
 from engine.model.errors import Unavailable
-from engine.model.feeds import LoadStatus
 from engine.model.stopping import Stop
 from server.base.settings import Settings
+from server.feeds.feeds import LoadStatus
 from server.run.backup import back_up, restore
 from server.run.parent import Parent
 from server.run.workers.supervisor import Supervisor

@@ -17,10 +17,10 @@ import pytest
 
 from engine.door import open_books
 from engine.instance.read import instance_files
-from engine.model.feeds import LoadAttempt
 from server.auth.bearer import dev_key
 from server.base.interfaces import LoadQuery, StoreDown
 from server.base.settings import Settings
+from server.feeds.feeds import LoadAttempt
 from server.run.backup import BundleFault, back_up, restore
 from server.run.embedded.platform import platform
 from server.stores.migrations import migrate, read_migrations

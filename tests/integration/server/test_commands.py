@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from engine.facts.manifest import current_version
-from engine.model.feeds import LoadStatus
+from server.feeds.feeds import LoadStatus
 from server.ingest.load import BindingFailed
 from server.run.cli import main
 from tests.support.books import load_feeds

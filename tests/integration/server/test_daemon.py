@@ -13,8 +13,9 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
+from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import current_version
-from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus
+from server.feeds.feeds import LoadAttempt, LoadStatus
 from tests.support.feeding import ONCE_A_YEAR, at_work, attempts, books_with, daemon_of, platform_of, running
 from tests.support.memory import MemoryLoads
 from tests.support.postgres import postgres

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.instance.read import read_instance
+from server.feeds.instance import read_instance
 from tests.support.books import load_instance
 from tests.support.demo import DEMO
 from tests.support.serving import McpBooks, connected, serving

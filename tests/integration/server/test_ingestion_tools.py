@@ -7,10 +7,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from engine.model.feeds import LoadMode, LoadStatus
+from engine.facts.load_modes import LoadMode
 from engine.present.answers.budget import tokens
 from server.base.interfaces import LoadHistory, StoreDown
 from server.base.settings import SHORTEST_ANSWER
+from server.feeds.feeds import LoadStatus
 from server.ingest.load import BindingFailed
 from server.stores.loads import PostgresLoadHistory
 from server.stores.postgres import Database

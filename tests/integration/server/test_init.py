@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 import xlsxwriter
 
-from engine.instance.read import read_instance
 from server.base.settings import Settings
+from server.feeds.instance import read_instance
 from server.files.sampling import sample_file
 from server.run.commands import init
 from server.setup.answers import Answers

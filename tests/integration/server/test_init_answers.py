@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import xlsxwriter
 
-from engine.instance.read import read_instance
+from server.feeds.instance import read_instance
 from tests.support.forking import tieout
 from tests.support.newcomer import first_statement, initialised
 

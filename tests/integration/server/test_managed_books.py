@@ -18,10 +18,11 @@ from rich.console import Console
 
 from engine.facts.manifest import pin_current
 from engine.facts.parts import numbers_of
-from engine.instance.read import STORE, read_instance
-from engine.model.feeds import LoadStatus
-from engine.model.warehouses import FactsPlacement, WarehouseKind
+from engine.instance.read import STORE
 from server.base.settings import Settings
+from server.feeds.feeds import LoadStatus
+from server.feeds.instance import read_instance
+from server.feeds.placements import FactsPlacement, WarehouseKind
 from server.ingest.folder import BooksFolder
 from server.ingest.load import BindingFailed
 from server.ingest.staging import open_parts, staging

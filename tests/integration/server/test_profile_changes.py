@@ -14,13 +14,13 @@ import pytest
 
 from engine.books.books import Shelf
 from engine.instance.profiles import profiles_document, profiles_of
-from engine.instance.read import Instance, read_instance
 from engine.model.errors import Refusal, Unavailable
 from engine.model.profiles import Profiles
 from server.base.interfaces import Principal, StoreDown
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
 from server.caller.profiles import KEPT_SECONDS, LiveProfiles
+from server.feeds.instance import ServedInstance, read_instance
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
 from server.stores.profiles import FileProfiles, PostgresProfiles
@@ -45,7 +45,7 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def callers_of(instance: Instance, state: Path, profiles: LiveProfiles | None = None) -> Callers:
+def callers_of(instance: ServedInstance, state: Path, profiles: LiveProfiles | None = None) -> Callers:
     """Return what makes the callers of some books."""
     feeds = Feeds.of(instance.bindings, MemoryLoads(), {})
     shelf = Shelf(instance.catalogue, state / "store")

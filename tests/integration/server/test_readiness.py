@@ -16,8 +16,8 @@ from time import monotonic
 import httpx2
 import pytest
 
-from engine.instance.read import read_instance
 from server.base.interfaces import StoreDown
+from server.feeds.instance import read_instance
 from server.ops.health_checks import NO_BOOKS, StoredBooks
 from server.ops.readiness import STALE_SECONDS, CheckResult, CheckRunner, HealthCheck, Readiness, ReadinessReport
 from server.telemetry.metrics import Metrics

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from engine.door import open_books
-from engine.model.feeds import Schedule
 from server.base.settings import BadSetting, Settings, read_settings
 from server.daemon.backups import BackupFolder, BackupRecord, ScheduledBackups
 from server.daemon.daemon import Daemon
+from server.feeds.feeds import Schedule
 from server.run.backup import BundleFault, restore, write_bundle
 from server.telemetry.metrics import Metrics
 from tests.support.feeding import at_work, attempts, books_with, daemon_of, running

@@ -10,8 +10,8 @@ from typing import Any
 from engine.books.books import Shelf
 from engine.door import EVERYONE, Door
 from engine.facts.backend import ArrowVersions
-from engine.instance.read import read_instance
 from engine.model.fact_store import Versions
+from server.feeds.instance import read_instance
 from tests.laws.oracle.books import (
     AXIS,
     GL,

@@ -12,13 +12,14 @@ from msgspec.json import encode
 
 from engine.books import books as engine_books
 from engine.books.books import Shelf
-from engine.instance.read import STORE, Instance, read_instance
+from engine.instance.read import STORE
 from engine.model.errors import Refusal
 from server.base.interfaces import LoadHistory, Principal
 from server.caller.caller import Caller, Callers, CallerStores, Recorder
 from server.caller.feeds import Feeds
 from server.caller.files import FileTerms
 from server.caller.importer import Importer
+from server.feeds.instance import ServedInstance, read_instance
 from server.stores.memory import REFERENCE, MemorySnapshots
 from server.tools.toolbox import REQUESTS
 from server.wire.arguments import read_request
@@ -77,7 +78,7 @@ def content(file: Path, form: str) -> bytes:
 class OrderedBooks:
     """Loaded books whose calls can be asked of one shelf, or each of a fresh one."""
 
-    def __init__(self, folder: Path, state: Path, loads: LoadHistory, instance: Instance | None = None) -> None:
+    def __init__(self, folder: Path, state: Path, loads: LoadHistory, instance: ServedInstance | None = None) -> None:
         self.folder = folder
         self.state = state
         self.loads = loads

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from engine.books.books import Shelf
 from engine.books.reader import Reader
-from engine.instance.read import Instance
 from engine.model.profiles import EVERYONE
+from server.feeds.instance import ServedInstance
 from server.tools.prompts import PROMPTS
 from tests.laws.order.steps import CUT, budgets
 from tests.laws.scoped.calls import LARGE, BudgetedCall
@@ -35,7 +35,7 @@ class Vocabulary(Struct, frozen=True):
     months: Sequence[str]  # in order
 
     @classmethod
-    def of(cls, instance: Instance, shelf: Shelf, months: Sequence[str]) -> "Vocabulary":
+    def of(cls, instance: ServedInstance, shelf: Shelf, months: Sequence[str]) -> "Vocabulary":
         """Return the words of books, whose rows lie in some months."""
         reader = Reader(shelf.current(), (EVERYONE,))
         listed = [key for key, dimension in reader.dimensions.items() if not dimension.grain]

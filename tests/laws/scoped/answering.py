@@ -9,11 +9,11 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from engine.model.errors import Refusal
-from engine.model.feeds import LoadStatus
 from engine.model.requests import ChartSpec
 from server.base.interfaces import LoadQuery
 from server.base.requests import ChartRequest, ExportRequest
 from server.caller.caller import Caller
+from server.feeds.feeds import LoadStatus
 from server.stores.memory import REFERENCE
 from server.tools.charts import eval_chart_transform
 from server.tools.files import export_dataset

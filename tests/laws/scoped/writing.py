@@ -8,13 +8,13 @@ from typing import Any
 
 from engine.books.books import Shelf
 from engine.facts.backend import ArrowVersions
-from engine.instance.read import Instance, read_instance
 from engine.model.fact_store import Versions
 from sandbox.pool import Pool
 from server.base.interfaces import Principal
 from server.caller.caller import Caller, Callers
 from server.caller.feeds import Feeds
 from server.caller.scripts import ScriptRunner
+from server.feeds.instance import ServedInstance, read_instance
 from tests.laws.oracle.calendar import trading_table
 from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, ScopedBooks, ScopedRow, ScopedScenario
 from tests.laws.scoped.cutting import DIMENSIONS, axes_of, dimensions_of
@@ -57,7 +57,7 @@ class ScopedTools:
     ) -> None:
         self.loads = MemoryLoads()
         written = write(books, held, folder / "books")
-        self._instance: Instance = read_instance(written)
+        self._instance: ServedInstance = read_instance(written)
         load_feeds(written, folder / "state", loads=self.loads, read=self._instance)
         self._store = folder / "state" / "store"
         self._feeds = Feeds.of(self._instance.bindings, self.loads, {})

@@ -12,8 +12,8 @@ import pytest
 from engine.books.books import Shelf
 from engine.books.checks import data_faults
 from engine.door import Door, open_books
-from engine.instance.read import read_instance
 from engine.report.report import Report
+from server.feeds.instance import read_instance
 from tests.support.demo import ROWS, generate
 
 LEAST_ROWS = 57_912

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from engine.facts.load_modes import LoadMode
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import read_instance
-from engine.model.feeds import LoadMode
+from server.feeds.instance import read_instance
 from server.ingest.load import BindingFailed
 from tests.integration.server.keys.asked import CALLS
 from tests.integration.server.keys.keyed_instance import FILES, write_keyed

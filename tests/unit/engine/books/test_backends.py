@@ -6,7 +6,7 @@ import pytest
 
 from engine.books.books import Shelf
 from engine.door import EVERYONE, Door, open_books
-from engine.instance.read import read_instance
+from server.feeds.instance import read_instance
 from tests.support.books import load_instance
 from tests.support.small import write_instance
 from tests.support.warehousing import ENGINES, versions_in_engine

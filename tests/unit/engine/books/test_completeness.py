@@ -6,7 +6,7 @@ import pytest
 
 from engine.books.books import Shelf
 from engine.books.completeness import completeness
-from engine.instance.read import read_instance
+from server.feeds.instance import read_instance
 from tests.support.books import load_instance
 from tests.support.small import write_instance
 

@@ -7,7 +7,6 @@ import pytest
 from engine.books.books import Shelf
 from engine.books.reader import Reader
 from engine.door import EVERYONE
-from engine.instance.read import read_instance
 from engine.model.profiles import Grant, Profile
 from engine.model.requests import ColumnRequest, MetricRequest, RowsRequest
 from engine.model.scope import Cut
@@ -19,6 +18,7 @@ from engine.queries.reports import metric_query
 from engine.queries.rows import row_query
 from engine.report.inspection import inspect
 from engine.report.run import run
+from server.feeds.instance import read_instance
 from tests.support.books import load_instance
 from tests.support.small import write_instance
 from tests.support.watched_store import WatchedStore

@@ -8,10 +8,10 @@ import pytest
 from engine.books import search_index
 from engine.books.search import MOST
 from engine.door import Door, open_books
-from engine.instance.read import read_instance
 from engine.model.errors import BadArguments, DimensionUnavailable, Refusal, Unavailable, UnknownName
 from engine.model.stopping import never
 from engine.present.answers.catalogue import members_answer
+from server.feeds.instance import read_instance
 from tests.support.books import load_feeds, load_instance
 from tests.support.searching import (
     CHANNEL,

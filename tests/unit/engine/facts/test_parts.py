@@ -15,12 +15,12 @@ import pytest
 
 from engine.facts.arrow import ArrowFacts
 from engine.facts.files import MappedFiles
+from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import manifest_file
 from engine.facts.parts import differences, journals_in, numbers_of
 from engine.facts.writer import stage
 from engine.model.calendar.periods import Span
 from engine.model.errors import Unavailable
-from engine.model.feeds import LoadMode
 from engine.model.scope import EVERYTHING
 from engine.model.warehouses import PartTotals
 from server.warehouses.parts import WarehouseParts

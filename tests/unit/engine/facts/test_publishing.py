@@ -13,12 +13,12 @@ from engine.facts.arrow import ArrowFacts
 from engine.facts.backend import ArrowVersions
 from engine.facts.files import MappedFiles, mapped
 from engine.facts.landing import Landing
+from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import current_version, pin_current
 from engine.facts.writer import stage
 from engine.model.calendar.periods import Span
 from engine.model.errors import Unavailable
 from engine.model.fact_store import Slice
-from engine.model.feeds import LoadMode
 from engine.model.scope import EVERYTHING, Cell, CodeSet
 from tests.unit.engine.facts.test_store import AMOUNT, FIRST, GL, Fact, facts_of, landing_of, load_of, opened, publish
 

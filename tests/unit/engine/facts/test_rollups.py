@@ -19,13 +19,13 @@ from engine.facts import arrow
 from engine.facts.arrow import ArrowFacts
 from engine.facts.files import MappedFiles
 from engine.facts.landing import Landing
+from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import UNDATED, Partition, current_version, pin_current
 from engine.facts.writer import stage
 from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
 from engine.model.fact_store import ROWS, SPAN, Aggregate, AggregateFunction, Slice
-from engine.model.feeds import LoadMode
 from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
 from tests.support.books import load_instance
 from tests.support.small import figure, write_instance

@@ -20,6 +20,7 @@ from engine.facts import arrow
 from engine.facts.arrow import ArrowFacts
 from engine.facts.files import MappedFiles
 from engine.facts.landing import Landing
+from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import Load, Manifest, Pin, current_version, pin_current
 from engine.facts.writer import BooksLocked, stage
 from engine.model.calendar.periods import WITHOUT_DATE, Grain, Span
@@ -33,7 +34,6 @@ from engine.model.fact_store import (
     RowSlice,
     Slice,
 )
-from engine.model.feeds import LoadMode
 from engine.model.formulas import FigureKind
 from engine.model.scope import EVERYTHING, NOTHING, AmountRange, Cell, CodeSet, Conjunction
 from tests.support.attaching import ATTACHABLE, attached_facts

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import read_instance
 from engine.model.calendar.periods import Grain
+from server.feeds.instance import read_instance
 from tests.support.calendars import four_four_five, table
 from tests.unit.engine.instance.test_instance_faults import instance
 

@@ -8,10 +8,10 @@ import pytest
 
 from engine.door import open_books
 from engine.instance.profiles import LARGEST, profiles_document, profiles_of, read_profiles
-from engine.instance.read import read_instance
 from engine.model.catalogue import Catalogue
 from engine.model.errors import UnknownName
 from engine.model.profiles import Assignment, Grant, Profile, Profiles
+from server.feeds.instance import read_instance
 from tests.support.small import write_instance
 
 SOUND = """

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.model.feeds import FeedSource, SourceKind
-from engine.model.warehouses import FactsPlacement, WarehouseKind
 from server.base import drivers
 from server.base.drivers import install_command, packages_of
+from server.feeds.feeds import FeedSource, SourceKind
+from server.feeds.placements import FactsPlacement, WarehouseKind
 from server.ingest.load import BindingFailed
 from server.warehouses.opening import DriverMissing, open_source, open_warehouse
 from tests.support.books import ROOT, load_feeds

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from engine.model.feeds import FeedSource, SourceKind
 from server.base.credentials import MARK, redact, redact_value, secrets_of
+from server.feeds.feeds import FeedSource, SourceKind
 
 ORDINARY = [
     "select a, b from gl where posted >= :period_start and posted < :period_end_exclusive and x::text = 'A'",

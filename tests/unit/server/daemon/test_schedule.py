@@ -11,19 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from engine.facts.load_modes import LoadMode
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
 from engine.model.calendar.periods import PeriodRange
-from engine.model.feeds import (
-    Binding,
-    FeedSource,
-    LoadAttempt,
-    LoadMode,
-    LoadStatus,
-    RejectAllowance,
-    Schedule,
-    SourceKind,
-)
 from server.daemon.schedule import RETRIED, RetryPolicy, latest_slot, next_load, next_slot, periods_of, slots
+from server.feeds.feeds import Binding, FeedSource, LoadAttempt, LoadStatus, RejectAllowance, Schedule, SourceKind
 
 BACKOFF = RetryPolicy()
 CALENDAR = fiscal_calendar(FiscalYear())

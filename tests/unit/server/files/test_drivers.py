@@ -11,8 +11,9 @@ import duckdb
 import pytest
 
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import read_instance
-from engine.model.feeds import LoadStatus, ParamStyle, number_parameters
+from server.feeds.feeds import LoadStatus
+from server.feeds.instance import read_instance
+from server.feeds.query_parameters import ParamStyle, number_parameters
 from server.files.databases import DRIVERS, driver_library
 from server.ingest.load import BindingFailed
 from tests.support import ledgers

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import read_instance
+from server.feeds.instance import read_instance
 from server.files.encodings import detect_encoding
 from server.files.findings import Ambiguity, Finding
 from server.ingest.load import BindingFailed

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import xlsxwriter
 
-from engine.model.extract_formats import CsvFormat, ExtractFormat, TableLayout
+from server.feeds.extract_formats import CsvFormat, ExtractFormat, TableLayout
 from server.files import files
 from server.files.files import FILE, ROW, WrittenFormat, file_rows, join_names, letter
 from server.files.rejects import LoadFailed

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from engine.door import open_books
-from engine.model.extract_formats import BlankRule, DebitCredit, DebitCreditSide, NegativeStyle, NumberFormat
+from server.feeds.extract_formats import BlankRule, DebitCredit, DebitCreditSide, NegativeStyle, NumberFormat
 from server.files.amounts import by_side, multiply, read_amounts, subtract
 from server.files.dates import in_format, month_number
 from server.files.rejects import format_rejects

@@ -6,7 +6,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
-from engine.model.extract_formats import CsvFormat, ExtractFormat, TableLayout
+from server.feeds.extract_formats import CsvFormat, ExtractFormat, TableLayout
 from server.files.files import WrittenFormat, file_rows
 from server.files.findings import SampleFault
 from server.files.rejects import LoadFailed

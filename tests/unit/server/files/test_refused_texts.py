@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from engine.model.extract_formats import CsvFormat, ExtractFormat
+from server.feeds.extract_formats import CsvFormat, ExtractFormat
 from server.files.files import WrittenFormat, file_rows
 from server.files.findings import SampleFault
 from server.files.rejects import LoadFailed

@@ -1,8 +1,8 @@
 """The tables of sources: each kind has its keys and checks in the engine, and its reader in the loader."""
 
-from engine.instance.reading.sources import SOURCES
-from engine.instance.schema.registry import BindingPart, SourcePart
-from engine.model.feeds import SourceKind
+from server.feeds.feeds import SourceKind
+from server.feeds.integrations import BindingPart, SourcePart
+from server.feeds.sources import SOURCES
 from server.files.sources import SOURCE_READERS
 
 

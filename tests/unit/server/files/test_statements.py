@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from engine.facts.manifest import pin_current
-from engine.model.extract_formats import CsvFormat, ExtractFormat, SqlQuery
+from server.feeds.extract_formats import CsvFormat, ExtractFormat, SqlQuery
 from server.files.files import WrittenFormat
 from server.files.rejects import LoadFailed
 from server.files.statements import query_files
@@ -136,8 +136,8 @@ def test_a_statement_that_is_taken(tmp_path: Path, text: str) -> None:
 
 
 def test_tables_without_a_statement_are_a_fault(tmp_path: Path) -> None:
-    from tests.unit.engine.instance.test_feed_faults import FILE, QUERY, feeds  # noqa: PLC0415 - faults of one test
     from tests.unit.engine.instance.test_instance_faults import faults, said  # noqa: PLC0415 - as above
+    from tests.unit.server.feeds.test_feed_faults import FILE, QUERY, feeds  # noqa: PLC0415 - faults of one test
 
     cases: dict[str, Any] = {
         FILE + "file: {a: a.csv}\n": "file names tables, and there is no sql that reads them",

@@ -16,7 +16,7 @@ import pytest
 import xlsxwriter
 import xlwt
 
-from engine.model.extract_formats import NumberFormat
+from server.feeds.extract_formats import NumberFormat
 from server.files.amounts import multiply, read_amounts
 from server.files.columns import Residues
 from server.files.findings import SampleFault

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from engine.books.books import Shelf
-from engine.instance.read import read_instance
 from server.base.interfaces import Principal
 from server.base.settings import Settings
 from server.caller.scripts import ScriptRunner
+from server.feeds.instance import read_instance
 from server.http.dispatch import LIGHT_THREADS, Dispatcher
 from server.tools.tool import Deployment
 from server.tools.toolbox import TOOLS

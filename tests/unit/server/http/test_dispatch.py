@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from engine.books.books import Shelf
-from engine.instance.read import read_instance
 from engine.model.errors import BadArguments
 from engine.plans.report_size import ReportSize
 from server.base.errors import DeadlineExceeded
@@ -22,6 +21,7 @@ from server.base.settings import Settings
 from server.caller.caller import Caller, Callers, CallerStores
 from server.caller.feeds import Feeds
 from server.caller.scripts import ScriptRunner
+from server.feeds.instance import read_instance
 from server.http.dispatch import BUSY_AT_ONCE, CallAbandoned, CallResult, Dispatcher
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry

@@ -11,7 +11,7 @@ import pytest
 from engine.door import open_books
 from engine.facts.manifest import current_version
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import read_instance
+from server.feeds.instance import read_instance
 from server.files.rejects import format_rejects
 from server.ingest.load import BindingFailed, LoadResult
 from tests.support.books import load_feeds

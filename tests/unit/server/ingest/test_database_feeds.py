@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from adbc_driver_postgresql import dbapi
 
-from engine.model.feeds import LoadStatus
+from server.feeds.feeds import LoadStatus
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.ledgers import FEBRUARY, LEDGER, ledger, revenue

@@ -10,9 +10,9 @@ import xlsxwriter
 import yaml
 
 from engine.facts.manifest import pin_current
-from engine.instance.read import read_instance
-from engine.model.feeds import LoadStatus
 from server.base.interfaces import LoadQuery
+from server.feeds.feeds import LoadStatus
+from server.feeds.instance import read_instance
 from server.ingest.folder import BooksFolder
 from server.ingest.load import BindingFailed, describe_readings
 from tests.support.books import load_feeds

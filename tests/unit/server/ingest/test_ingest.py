@@ -16,9 +16,9 @@ from engine.books.checks import data_faults
 from engine.door import open_books
 from engine.facts.manifest import current_version, pin_current
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
-from engine.model.feeds import LoadStatus
+from server.feeds.feeds import LoadStatus
+from server.feeds.instance import read_instance
 from server.files.rejects import format_rejects
 from server.ingest.load import BindingFailed, LoadResult
 from tests.support.books import load_feeds

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from prometheus_client.utils import floatToGoString
 
-from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus
+from engine.facts.load_modes import LoadMode
 from server.base.interfaces import LoadCount, LoadHistory
 from server.base.settings import Settings
+from server.feeds.feeds import LoadAttempt, LoadStatus
 from server.run.embedded.platform import platform
 from server.telemetry.metrics import Metrics
 from tests.support.memory import MemoryLoads

@@ -13,8 +13,8 @@ from msgspec.structs import asdict
 from engine.door import open_books
 from engine.facts.manifest import current_version
 from engine.model.calendar.periods import Span
-from engine.model.feeds import LoadAttempt, LoadStatus
 from server.base.interfaces import LoadQuery
+from server.feeds.feeds import LoadAttempt, LoadStatus
 from server.files import files
 from server.files.rejects import LoadFailed
 from server.ingest.folder import TargetBusy, lock_targets

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.instance.read import read_instance
+from server.feeds.instance import read_instance
 from server.ingest.folder import BooksFolder
 from server.ingest.previews import describe_files
 from tests.support.books import load_feeds

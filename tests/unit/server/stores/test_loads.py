@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from engine.facts.load_modes import LoadMode
 from engine.model.calendar.periods import Span
-from engine.model.feeds import LoadAttempt, LoadMode, LoadStatus
 from server.base.interfaces import LoadHistory, LoadQuery
+from server.feeds.feeds import LoadAttempt, LoadStatus
 from server.stores.loads import PostgresLoadHistory
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database

@@ -12,13 +12,13 @@ import pytest
 
 from engine.instance.documents import Document
 from engine.instance.profiles import profiles_document, profiles_of
-from engine.instance.read import read_instance
 from engine.model.catalogue import Catalogue
 from engine.model.errors import Unavailable
 from engine.model.profiles import EVERYONE, Profiles
 from server.base.interfaces import StoreDown
 from server.base.settings import Settings
 from server.caller.profiles import KEPT_SECONDS, LiveProfiles, followed
+from server.feeds.instance import read_instance
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
 from server.stores.profiles import FileProfiles, PostgresProfiles, opened_to_one

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
-from engine.model.feeds import LoadStatus, SourceKind
 from server.base.interfaces import StoreDown
+from server.feeds.feeds import LoadStatus, SourceKind
+from server.feeds.instance import read_instance
 from server.ingest.surveys import attached_faults
 from server.warehouses.lacks import ReaderMayWrite
 from server.warehouses.opening import SOURCES

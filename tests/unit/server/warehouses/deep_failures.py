@@ -12,8 +12,9 @@ from time import monotonic, sleep
 import polars as pl
 import pytest
 
-from engine.model.warehouses import PartTotals, WarehouseKind
+from engine.model.warehouses import PartTotals
 from server.base.interfaces import StoreDown
+from server.feeds.placements import WarehouseKind
 from server.warehouses.engines.clickhouse import ClickHouseWarehouse
 from server.warehouses.engines.flightsql import FlightSqlWarehouse
 from server.warehouses.lacks import ReaderMayWrite, refuse_writer

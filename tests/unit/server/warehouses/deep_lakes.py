@@ -14,7 +14,7 @@ import pytest
 
 from engine.door import Door
 from engine.model.errors import Unavailable
-from engine.model.feeds import LoadStatus
+from server.feeds.feeds import LoadStatus
 from server.warehouses.engines.flightsql import FlightSqlWarehouse
 from server.warehouses.warehouse import SqlStatement
 from tests.support.attached_books import BOTH, COLUMNS, INSERT, AttachedBooks, in_lake

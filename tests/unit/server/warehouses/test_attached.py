@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from engine.books.books import Shelf
 from engine.door import EVERYONE, Door
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import read_instance
-from engine.instance.reading import attachments
 from engine.model.errors import Unavailable
-from engine.model.feeds import SourceKind
 from engine.model.stopping import Stop, never
 from server.base.interfaces import StoreDown
+from server.feeds import attachments
+from server.feeds.feeds import SourceKind
+from server.feeds.instance import read_instance
 from server.ingest.load import BindingFailed
 from server.ops.health_checks import check_attached
 from server.warehouses import opening

@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from engine.model.calendar.periods import Span
 from engine.model.fact_store import DATE, Aggregate, DistinctSlice, LastKnownSlice, RowSlice
-from engine.model.feeds import FeedSource, SourceKind
 from engine.model.scope import Cell, CodeSet
+from server.feeds.feeds import FeedSource, SourceKind
 from server.warehouses.attached.rows import SCENARIO, AttachedColumn, AttachedRows, AttachedTable
 from server.warehouses.attached.survey import SurveyText
 from server.warehouses.dialects import Bindings, ColumnKind, SqlDialect

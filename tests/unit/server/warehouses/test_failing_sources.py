@@ -14,8 +14,8 @@ import pytest
 
 from engine.books.books import Shelf
 from engine.door import EVERYONE, Door
-from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
+from server.feeds.instance import read_instance
 from server.ingest import surveys
 from server.ingest.load import BindingFailed
 from server.warehouses import opening

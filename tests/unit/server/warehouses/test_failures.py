@@ -15,10 +15,10 @@ import pytest
 from engine.books.books import Shelf
 from engine.door import EVERYONE, Door
 from engine.facts.backend import ArrowVersions
-from engine.instance.read import read_instance
 from engine.model.errors import Unavailable
-from engine.model.warehouses import FactsPlacement, WarehouseKind
 from server.base.interfaces import StoreDown
+from server.feeds.instance import read_instance
+from server.feeds.placements import FactsPlacement, WarehouseKind
 from server.ops.health_checks import check_facts
 from server.warehouses.engines.postgresql import PostgresWarehouse
 from server.warehouses.facts import WarehouseFacts

@@ -13,8 +13,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from engine.model.warehouses import FactsPlacement, WarehouseKind
 from server.base.interfaces import StoreDown
+from server.feeds.placements import FactsPlacement, WarehouseKind
 from server.warehouses.dialects import SPARK, Bindings
 from server.warehouses.engines.flightsql import BROKEN, DOWN, GONE, REFUSALS, FlightSqlWarehouse, call_options, refusal
 from server.warehouses.lacks import trial_faults

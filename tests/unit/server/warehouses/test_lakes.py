@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from engine.model.calendar.periods import Span
 from engine.model.fact_store import Aggregate
-from engine.model.feeds import FeedSource, SourceKind
 from engine.model.scope import EVERYTHING, Cell, CodeSet
+from server.feeds.feeds import FeedSource, SourceKind
 from server.warehouses.attached.rows import SCENARIO, AttachedColumn, AttachedRows, AttachedTable, month_of, name_parts
 from server.warehouses.attached.survey import SurveyText
 from server.warehouses.dialects import SPARK, Bindings, ColumnKind, LakeVersion, NotWritable

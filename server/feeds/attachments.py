@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from engine.instance.reading.sources import FeedFault
-from engine.instance.schema.registry import BindingPart, ColumnPart, PinPart
 from engine.model.catalogue import Domain
-from engine.model.extract_formats import CreditSign, DebitCreditSide, ExtractFormat
-from engine.model.feeds import Attachment, SourceKind
+from server.feeds.extract_formats import CreditSign, DebitCreditSide, ExtractFormat
+from server.feeds.feeds import Attachment, SourceKind
+from server.feeds.integrations import BindingPart, ColumnPart, PinPart
+from server.feeds.sources import FeedFault
 
 TRAVELLING: Final = (SourceKind.SNOWFLAKE, SourceKind.BIGQUERY, SourceKind.FLIGHTSQL)  # read as they were
 KINDS: Final = (SourceKind.POSTGRESQL, SourceKind.DUCKDB, *TRAVELLING)

@@ -8,9 +8,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.instance.read import read_instance
-from engine.instance.reading.feeds import cron_fault
-from engine.model.feeds import Binding, LoadMode, Schedule
+from engine.facts.load_modes import LoadMode
+from server.feeds.bindings import cron_fault
+from server.feeds.feeds import Binding, Schedule
+from server.feeds.instance import read_instance
 from tests.unit.engine.instance.test_instance_faults import faults, instance, said
 
 SOURCES = """

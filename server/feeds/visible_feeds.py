@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Catalogue, Domain
-from engine.model.extract_formats import ExtractFormat
-from engine.model.feeds import Binding, LoadAttempt
+from server.feeds.extract_formats import ExtractFormat
+from server.feeds.feeds import Binding, LoadAttempt
 
 
 class Extent(Enum):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.feeds import number_parameters
+from server.feeds.query_parameters import number_parameters
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """SOURCES: the keys that each kind of source and its feeds take, and their checks; one entry adds one kind.
 
-The engine knows no files, drivers and environment, so how a kind is read stands in `SOURCE_READERS` of
+Feeds are checked without files, drivers and environment, so how a kind is read stands in `SOURCE_READERS` of
 `server/files/sources.py`, by the same SourceKind. A test holds that both tables have the same kinds.
 """
 
@@ -10,10 +10,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.facts.load_modes import LoadMode
 from engine.instance.documents import Location, known
-from engine.instance.reading.formats import database_format_faults
-from engine.instance.schema.registry import BindingPart
-from engine.model.feeds import PERIOD_PARAMETERS, PERIOD_PLACE, LoadMode, ParamStyle, SourceKind, number_parameters
+from server.feeds.feeds import SourceKind
+from server.feeds.formats import database_format_faults
+from server.feeds.integrations import BindingPart
+from server.feeds.query_parameters import PERIOD_PARAMETERS, PERIOD_PLACE, ParamStyle, number_parameters
 
 REPLACES = LoadMode.REPLACE_PERIODS.value
 FeedFault = tuple[Location, str, str]  # location within the feed, fault, and what would be valid

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.instance.read import read_instance
-from engine.model.extract_formats import (
+from server.feeds.extract_formats import (
     BlankRule,
     ColumnChoice,
     CreditSign,
@@ -21,8 +20,9 @@ from engine.model.extract_formats import (
     TableLayout,
     Unpivot,
 )
-from tests.unit.engine.instance.test_feed_faults import ACCOUNT, FILE, QUERY, feeds, read
+from server.feeds.instance import read_instance
 from tests.unit.engine.instance.test_instance_faults import FILES, faults, instance, said
+from tests.unit.server.feeds.test_feed_faults import ACCOUNT, FILE, QUERY, feeds, read
 
 GL = FILE + "file: gl.csv\n"  # two keys of a feed stand after it: its line is the ninth
 BOOK = FILE + "file: gl.xlsx\n"

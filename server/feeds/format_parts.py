@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from engine.instance.schema.common import Id, Ids, Key, OneOf, SchemaPart
-from engine.model.extract_formats import BlankRule, CreditSign, NegativeStyle
+from engine.instance.schema.common import QUOTE, Id, Ids, Key, OneOf, SchemaPart
+from server.feeds.extract_formats import BlankRule, CreditSign, NegativeStyle
 
 # CSV and where the table lies.
 
@@ -15,7 +15,6 @@ from engine.model.extract_formats import BlankRule, CreditSign, NegativeStyle
 SEPARATORS = {",": ",", ";": ";", "|": "|", "tab": "\t"}
 PLAIN_ENCODINGS = {"utf-8": "utf-8", "utf-8-sig": "utf-8", "utf-16": "utf-16", "cp1252": "windows-1252"}  # by codec
 NO_ROW, NO_MARK = "none", "none"
-QUOTE = r"^(none|[^\w\s])$"
 
 
 def name_tab(value: object) -> object:

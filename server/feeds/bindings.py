@@ -10,28 +10,19 @@ from zoneinfo import available_timezones
 from cronsim import CronSim, CronSimError
 from msgspec.structs import replace
 
+from engine.facts.load_modes import LoadMode
 from engine.instance.documents import Document, Location, known
-from engine.instance.reading.attachments import attachment_faults, build_attachment
-from engine.instance.reading.formats import build_format, refuse_constants, refuse_products
-from engine.instance.reading.sources import EXTRACTS, LOCATED_BY, REPLACES, SOURCES
-from engine.instance.schema.registry import (
-    BindingPart,
-    ColumnPart,
-    ConvertPart,
-    IntegrationsFile,
-    RejectsPart,
-    SourcePart,
-)
 from engine.model.catalogue import Dimension, DimensionKind, Domain, Measure
 from engine.model.errors import closest, quoted
-from engine.model.feeds import (
+from engine.model.formulas import FigureKind
+from engine.model.scenarios import Scenario
+from server.feeds.attachments import attachment_faults, build_attachment
+from server.feeds.feeds import (
     RECENT_PERIODS,
     Binding,
     ColumnMapping,
     Conversion,
     FeedSource,
-    LoadMode,
-    ParamStyle,
     RejectAllowance,
     RejectReason,
     Rounding,
@@ -39,8 +30,10 @@ from engine.model.feeds import (
     Schedule,
     SourceKind,
 )
-from engine.model.formulas import FigureKind
-from engine.model.scenarios import Scenario
+from server.feeds.formats import build_format, refuse_constants, refuse_products
+from server.feeds.integrations import BindingPart, ColumnPart, ConvertPart, IntegrationsFile, RejectsPart, SourcePart
+from server.feeds.query_parameters import ParamStyle
+from server.feeds.sources import EXTRACTS, LOCATED_BY, REPLACES, SOURCES
 
 # Currency conversions and their tables of rates.
 

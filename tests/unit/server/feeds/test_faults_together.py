@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.instance.documents import InstanceFaults
-from engine.instance.read import read_instance
+from server.feeds.instance import read_instance
 from tests.support.small import write_instance
 
 DOMAIN = """

@@ -10,20 +10,9 @@ from pydantic import ValidationError
 
 from engine.instance.documents import Document, Location, known
 from engine.instance.schema.common import SchemaPart
-from engine.instance.schema.formats import (
-    NO_MARK,
-    SEPARATORS,
-    AmountPart,
-    CsvPart,
-    DatesPart,
-    FormatPart,
-    NumbersPart,
-    UnpivotPart,
-)
-from engine.instance.schema.registry import BindingPart
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Domain, Measure
-from engine.model.extract_formats import (
+from server.feeds.extract_formats import (
     SERIAL_1900,
     SERIAL_1904,
     BlankRule,
@@ -41,6 +30,17 @@ from engine.model.extract_formats import (
     TableLayout,
     Unpivot,
 )
+from server.feeds.format_parts import (
+    NO_MARK,
+    SEPARATORS,
+    AmountPart,
+    CsvPart,
+    DatesPart,
+    FormatPart,
+    NumbersPart,
+    UnpivotPart,
+)
+from server.feeds.integrations import BindingPart
 
 Part = TypeVar("Part", bound=SchemaPart)
 OF_FILES = ("csv", "header_row", "from_name", "sql")  # keys of a feed that only files have a use for

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.instance.documents import Fault, InstanceFaults
-from engine.instance.read import read_instance
+from server.feeds.instance import read_instance
 from tests.support.books import edited_copy
 from tests.support.demo import DEMO
 from tests.support.mutating import CASES, mutated
