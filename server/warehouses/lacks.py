@@ -18,11 +18,10 @@ from engine.model.errors import Unavailable
 from engine.model.warehouses import PartTotals
 from server.base.interfaces import StoreDown
 from server.feeds.placements import FactsPlacement, WarehouseKind
-from server.warehouses.engines.flightsql import PROBE, FlightSqlWarehouse
 from server.warehouses.opening import open_warehouse
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.tables import plain_name, warehouse_table
-from server.warehouses.warehouse import SqlStatement, StatementRefused, Warehouse
+from server.warehouses.warehouse import PROBE, SqlStatement, StatementRefused, Warehouse
 
 READER, LOADER = "the user who reads", "the user of loads"
 
@@ -73,7 +72,7 @@ RIGHTS: Final[Mapping[WarehouseKind, EngineRights]] = {  # DuckDB and Sail have 
 
 def refuse_writer(kind: WarehouseKind, reader: Warehouse) -> None:
     """Raise ReaderMayWrite if the user of a reader may change facts, and what `read` raises."""
-    if isinstance(reader, FlightSqlWarehouse) and reader.may_write():
+    if reader.may_write():
         raise ReaderMayWrite(
             f"{READER} is a user who may write: the engine made {PROBE} in the lake; delete that folder, and let the "
             "engine that readers ask have the folder of the lake read-only"

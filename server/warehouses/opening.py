@@ -1,11 +1,13 @@
 """Opens the engine of an instance's facts: its kind decides the adapter, the environment holds its address."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NoReturn
 
+import pyarrow as pa
 from msgspec.structs import replace
 
 from engine.facts.arrow import ArrowFacts
@@ -14,26 +16,34 @@ from engine.facts.files import MappedFiles
 from engine.facts.manifest import Load, Manifest
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactStore, Versions
+from engine.model.stopping import Stop
 from server.base.drivers import install_command, packages_of
 from server.base.interfaces import StoreDown
 from server.feeds.feeds import Binding, FeedSource, SourceKind
 from server.feeds.placements import FactsPlacement, WarehouseKind
+from server.warehouses import dialects
 from server.warehouses.attached.facts import AttachedFacts, RoutedFacts
 from server.warehouses.attached.rows import AttachedTable, attached_table, lost_table
-from server.warehouses.engines.bigquery import BigQueryWarehouse
-from server.warehouses.engines.clickhouse import ClickHouseWarehouse
-from server.warehouses.engines.duckdb import DuckDbWarehouse
-from server.warehouses.engines.flightsql import FlightSqlWarehouse
-from server.warehouses.engines.postgresql import PostgresWarehouse, WatchedConnection
-from server.warehouses.engines.snowflake import SnowflakeWarehouse
 from server.warehouses.facts import facts_in
-from server.warehouses.warehouse import StatementRefused, Warehouse
+from server.warehouses.tables import WarehouseTable
+from server.warehouses.warehouse import SqlStatement, StatementRefused, Warehouse
 
+
+def adapter(module: str, name: str, *given: object, **named: object) -> Warehouse:
+    """Return an adapter. Its module is imported where the first is opened, for its driver takes time and memory."""
+    made: Warehouse = getattr(import_module(f"server.warehouses.engines.{module}"), name)(*given, **named)
+    return made
+
+
+CLICKHOUSE: Final = partial(adapter, "clickhouse", "ClickHouseWarehouse")
+DUCKDB: Final = partial(adapter, "duckdb", "DuckDbWarehouse")
+FLIGHTSQL: Final = partial(adapter, "flightsql", "FlightSqlWarehouse")
+POSTGRESQL: Final = partial(adapter, "postgresql", "PostgresWarehouse")
 ADAPTERS: Final[Mapping[WarehouseKind, Callable[..., Warehouse]]] = {
-    WarehouseKind.CLICKHOUSE: ClickHouseWarehouse,
-    WarehouseKind.DUCKDB: DuckDbWarehouse,
-    WarehouseKind.FLIGHTSQL: FlightSqlWarehouse,
-    WarehouseKind.POSTGRESQL: PostgresWarehouse,
+    WarehouseKind.CLICKHOUSE: CLICKHOUSE,
+    WarehouseKind.DUCKDB: DUCKDB,
+    WarehouseKind.FLIGHTSQL: FLIGHTSQL,
+    WarehouseKind.POSTGRESQL: POSTGRESQL,
 }
 
 
@@ -57,14 +67,13 @@ def open_warehouse(
     It connects when it is used. Raises WarehouseUnnamed if the environment has no address of it, DriverMissing, and
     StatementRefused if its address is not whole.
     """
-    adapter = ADAPTERS[placement.kind]
     variable = placement.loader if writes else placement.reader
     address = environment.get(variable, "").strip()
     if not address:
         raise WarehouseUnnamed(f"the environment variable {variable}, which `facts` of instance.yaml names, is not set")
     shards = {"cluster": placement.cluster} if placement.kind is WarehouseKind.CLICKHOUSE else {}
     try:
-        return adapter(address, placement.seconds, placement.sessions, writes=writes, **shards)
+        return ADAPTERS[placement.kind](address, placement.seconds, placement.sessions, writes=writes, **shards)
     except ModuleNotFoundError as missing:
         raise DriverMissing(missing.name, placement.kind.value) from None
 
@@ -91,11 +100,11 @@ def versions_in(warehouse: Warehouse | None, sources: "AttachedSources") -> Call
 
 
 SOURCES: Final[Mapping[SourceKind, Callable[..., Warehouse]]] = {
-    SourceKind.BIGQUERY: BigQueryWarehouse,
-    SourceKind.DUCKDB: DuckDbWarehouse,
-    SourceKind.FLIGHTSQL: partial(FlightSqlWarehouse, attaches=True),
-    SourceKind.POSTGRESQL: PostgresWarehouse,
-    SourceKind.SNOWFLAKE: SnowflakeWarehouse,
+    SourceKind.BIGQUERY: partial(adapter, "bigquery", "BigQueryWarehouse"),
+    SourceKind.DUCKDB: DUCKDB,
+    SourceKind.FLIGHTSQL: partial(FLIGHTSQL, attaches=True),
+    SourceKind.POSTGRESQL: POSTGRESQL,
+    SourceKind.SNOWFLAKE: partial(adapter, "snowflake", "SnowflakeWarehouse"),
 }
 READING = 60.0  # seconds that a statement of a report about an attached table may take
 FEWER: Final = "ask about fewer months"  # where one takes longer
@@ -127,14 +136,27 @@ def open_source(
     return warehouse
 
 
-class LostWarehouse(PostgresWarehouse):
+class LostWarehouse(Warehouse):
     """Stands for a source that cannot be asked, and says why."""
 
+    engine = "a source that is lost"
+    dialect = dialects.POSTGRESQL
+
     def __init__(self, why: str) -> None:
-        super().__init__("")
+        super().__init__()
         self._why = why
 
-    def _open(self) -> WatchedConnection:
+    def put(self, table: WarehouseTable, part: int, batches: Iterable[pa.RecordBatch]) -> NoReturn:  # noqa: ARG002 - as Warehouse has it
+        """Refuse; see Warehouse."""
+        raise StatementRefused(self._why)
+
+    def _open(self) -> NoReturn:
+        raise StatementRefused(self._why)
+
+    def _close(self, session: Any) -> NoReturn:  # noqa: ARG002 - as above
+        raise StatementRefused(self._why)
+
+    def _run(self, session: Any, statement: SqlStatement, watch: Stop) -> NoReturn:  # noqa: ARG002 - as above
         raise StatementRefused(self._why)
 
 

@@ -28,6 +28,7 @@ TIMEOUT: Final = 20.0  # seconds that a statement may take, unless the instance 
 SESSIONS: Final = 8  # statements at once, unless the instance says otherwise
 GLANCE: Final = 0.1  # seconds between two looks at whether the call still waits
 MOST_PARTS: Final = 1_000  # of one statement about parts
+PROBE: Final = "tieout_probe"  # an empty table, by which an engine shows that it may write
 LATEST: Final = 4.0  # seconds at most between two tests of an engine that did not answer
 
 
@@ -172,6 +173,10 @@ class Warehouse(ABC):
         """Tell whether the user may change a table of somebody else. Raises what `read` raises."""
         text = self.dialect.may_change
         return bool(text and read(SqlStatement(text.format(*map(self.dialect.quote_text, name)))).column(0)[0].as_py())
+
+    def may_write(self) -> bool:
+        """Tell whether an engine without users may write, which it shows with the table PROBE. Raises WarehouseDown."""
+        return False
 
     def _test_if_due(self) -> None:
         if self._breaker.is_due:

@@ -23,6 +23,7 @@ from server.warehouses.dialects import DELTA, ICEBERG, SPARK, ColumnKind, LakeVe
 from server.warehouses.engines.adbc import AdbcWarehouse
 from server.warehouses.tables import PART, WarehouseTable
 from server.warehouses.warehouse import (
+    PROBE,
     SESSIONS,
     TIMEOUT,
     SqlStatement,
@@ -38,7 +39,6 @@ CALLS: Final = "adbc.flight.sql.rpc.timeout_seconds."
 QUERY: Final = f"{CALLS}query"
 MESSAGE: Final = 2**30  # bytes of a message at most
 KEPT: Final = 1  # hours that the files of dropped parts stay, for statements that began before
-PROBE: Final = "tieout_probe"  # an empty table, by which an engine shows that it may write
 ARROW: Final = {
     ColumnKind.DAY: pa.date32(),
     ColumnKind.CODE: pa.int64(),
@@ -139,7 +139,7 @@ class FlightSqlWarehouse(AdbcWarehouse):
             return bool(delta.DeltaTable.is_deltatable(self._folder(table)))
 
     def may_write(self) -> bool:
-        """Tell whether the engine may write into the lake, which it shows with an empty table. Raises WarehouseDown."""
+        """Tell whether the engine may write into the lake; see Warehouse."""
         place = self.dialect.quote_text(f"{self._lake}/{PROBE}")
         try:
             self._execute(

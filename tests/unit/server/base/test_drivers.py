@@ -3,7 +3,10 @@
 import re
 import sys
 import tomllib
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from subprocess import run
 
 import pytest
 
@@ -12,7 +15,8 @@ from server.base.drivers import install_command, packages_of
 from server.feeds.feeds import FeedSource, SourceKind
 from server.feeds.placements import FactsPlacement, WarehouseKind
 from server.ingest.load import BindingFailed
-from server.warehouses.opening import DriverMissing, open_source, open_warehouse
+from server.warehouses.opening import ADAPTERS, SOURCES, DriverMissing, open_source, open_warehouse
+from server.warehouses.warehouse import Warehouse
 from tests.support.books import ROOT, load_feeds
 from tests.support.ledgers import ledger
 from tests.support.tracked import tracked
@@ -95,3 +99,18 @@ def test_the_pages_name_the_packages_of_each_kind() -> None:
     pages = "".join((ROOT / "docs" / "operations" / name).read_text("utf-8") for name in ("feeds.md", "warehouse.md"))
     packages = {re.split(r"[<>=]", listed)[0] for kind in KINDS for listed in EXTRAS[kind]}
     assert {name for name in packages if f"`{name}`" not in pages} == set()
+
+
+def test_no_adapter_is_imported_before_an_instance_names_its_engine() -> None:
+    modules = "server.ingest.load, server.run.parent, server.warehouses.lacks"
+    shown = "[name for name in sys.modules if name.startswith('server.warehouses.engines.')]"
+    ran = run(
+        [sys.executable, "-c", f"import sys, {modules}; print({shown})"], cwd=ROOT, capture_output=True, check=True
+    )
+    assert ran.stdout.decode().strip() == "[]"
+
+
+@pytest.mark.parametrize("opens", [*ADAPTERS.values(), *SOURCES.values()])
+def test_each_kind_of_engine_has_an_adapter(opens: "partial[Warehouse]") -> None:
+    module, name, *_ = opens.args
+    assert issubclass(getattr(import_module(f"server.warehouses.engines.{module}"), name), Warehouse)
