@@ -17,6 +17,7 @@ from engine.facts.expressions import (
     group_columns,
     limited,
 )
+from engine.facts.last_values import are_many_runs, last_values
 from engine.facts.manifest import TouchedPart, is_whole, magnitude_of, spans_of
 from engine.facts.mapped import MappedFacts
 from engine.facts.rollups import answering, needed
@@ -192,18 +193,22 @@ class ArrowFacts(MappedFacts):
         )
         periods = pl.Series(asked.periods, dtype=pl.UInt32)
         sums = self.sums(by_leaf, within).with_columns(pl.lit(periods).gather(pl.col(SPAN)).alias(PERIOD))
-        last = pl.col(PERIOD).max()
         made = [getattr(pl.col(part.column), part.how.value)() for part in asked.aggregates] + [pl.col(ROWS).sum()]
-        by_window = [
-            sums.filter(pl.col(SPAN).is_in(list(read)))
-            .filter(pl.col(PERIOD) == (last.over(leaves) if leaves else last))
-            .with_columns(pl.lit(window, pl.UInt32).alias(SPAN), *group_columns(asked.groups))
-            .group_by(SPAN, PERIOD, *asked.keys)
-            .agg(made)
-            for window, read in watched(enumerate(asked.windows))
+        if are_many_runs(asked.windows):
+            by_window = [*last_values(sums, leaves, asked.windows)]
+        else:
+            last = pl.col(PERIOD).max()
+            by_window = [
+                sums.filter(pl.col(SPAN).is_in(list(read)))
+                .filter(pl.col(PERIOD) == (last.over(leaves) if leaves else last))
+                .with_columns(pl.lit(window, pl.UInt32).alias(SPAN))
+                for window, read in watched(enumerate(asked.windows))
+            ]
+        found = [
+            known.with_columns(group_columns(asked.groups)).group_by(SPAN, PERIOD, *asked.keys).agg(made)
+            for known in by_window or [sums.clear()]
         ]
-        nothing = sums.clear().with_columns(group_columns(asked.groups)).group_by(SPAN, PERIOD, *asked.keys).agg(made)
-        return pl.concat(by_window or [nothing]).pipe(capped, asked.most)
+        return pl.concat(found).pipe(capped, asked.most)
 
     def distinct(self, asked: DistinctSlice, within: Cell) -> pl.LazyFrame:
         """Return one row per span, key group and code of the counted dimension; see FactStore."""

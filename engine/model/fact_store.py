@@ -89,16 +89,17 @@ class RowSlice(Struct, frozen=True, kw_only=True, eq=False):
 class LastKnownSlice(Struct, frozen=True, kw_only=True, eq=False):
     """Aggregates of the rows of each leaf in the last period in which it has rows, for several windows of days.
 
-    A leaf is one code of each dimension of `leaves`. `windows` names the spans of each window by position. `periods`
-    numbers the period of each span; later periods have greater numbers, and no span crosses periods. `groups` replaces
-    the codes of a key by groups: it holds the group of every code. The question is refused beyond `most` rows.
+    A leaf is one code of each dimension of `leaves`. `windows` names the spans of each window by position, those that
+    stand in a row as a range. `periods` numbers the period of each span; later spans have no smaller numbers, and no
+    span crosses periods. `groups` replaces the codes of a key by groups: it holds the group of every code. The question
+    is refused beyond `most` rows.
     """
 
     domain: str
     scenario: str
     spans: tuple[Span, ...]
     periods: tuple[int, ...]
-    windows: tuple[tuple[int, ...], ...]
+    windows: tuple[Sequence[int], ...]
     leaves: tuple[str, ...]
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]

@@ -1,13 +1,13 @@
 """Term reads: what one term span of a domain read asks the store for, and the last known values of leaves."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 
 import polars as pl
 
 from engine.books.reader import FactRead
-from engine.model.calendar.periods import Period, Span
+from engine.model.calendar.periods import DAY, Period, Span
 from engine.model.catalogue import Base
 from engine.model.fact_store import (
     PERIOD,
@@ -42,27 +42,21 @@ class LastKnownSplits(IntervalSplits):
         self._positions = {window: at for at, window in enumerate(watched(windows))}
         starts = [period.first for period in periods]
         self.periods = tuple(bisect_right(starts, interval.first) for interval in watched(splits.spans))
-        self.read = tuple(splits.of(window) for window in watched(windows))
+        self.read = tuple(splits.of(window) for window in watched(windows))  # the intervals of each
 
     @classmethod
     def cut(
         cls, windows: Sequence[DateWindow], boundaries: Sequence[date], periods: Sequence[Period]
     ) -> "LastKnownSplits":
         """Split the days of some windows that lie in some ascending periods."""
+        lasts = [period.last for period in watched(periods)]
+        bounds = {period.first for period in watched(periods)} | {day + DAY for day in lasts if day < date.max}
         inside = [
-            DateWindow(
-                tuple(
-                    days for period in watched(periods) for span in window.spans if (days := span.overlap(period.span))
-                ),
-                "",
-            )
-            for window in watched(windows)
+            interval
+            for interval in watched(split_intervals(windows, [*boundaries, *bounds]))
+            if (at := bisect_left(lasts, interval.first)) < len(lasts) and periods[at].first <= interval.first
         ]
-        return cls(
-            IntervalSplits(split_intervals(inside, [*boundaries, *(period.first for period in periods)])),
-            windows,
-            periods,
-        )
+        return cls(IntervalSplits(inside), windows, periods)
 
     @property
     def count(self) -> int:
@@ -189,16 +183,20 @@ def last_known_read(
         scenario=term_span.term.scenario.id,
         spans=spans,
         periods=splits.periods[before : before + len(spans)],
-        windows=tuple(
-            tuple(place - before for place in watched(read) if before <= place < before + len(spans))
-            for read in watched(splits.read)
-        ),
+        windows=tuple(intervals_within(read, before, len(spans)) for read in watched(splits.read)),
         leaves=leaves,
         keys=tuple(dict.fromkeys(keys)),
         aggregates=group.aggregates,
         groups=groups,
     )
     return FactRead(asked, group.cut, domain_read.shared)
+
+
+def intervals_within(read: Sequence[int], before: int, count: int) -> Sequence[int]:
+    """Return the positions, among `count` intervals after the first `before`, of those that a window reads."""
+    if isinstance(read, range):
+        return range(max(read.start - before, 0), max(min(read.stop - before, count), 0))
+    return [place - before for place in watched(read) if before <= place < before + count]
 
 
 def spans_of_term(term_span: TermSpan, splits: Sequence[Span]) -> tuple[tuple[Span, ...], int]:

@@ -24,6 +24,7 @@ from engine.plans.measure import Batch, distinct_windows
 from engine.plans.term_reads import LastKnownSplits
 
 MOST_LAST_KNOWN = 10_000_000  # leaves that the windows of a report find the last rows of, each in each window
+FEW_LAST_KNOWN = 31  # windows
 MOST_COMBINED = 50_000_000  # members and amounts that windows put together, each in each interval of each window
 
 
@@ -51,6 +52,14 @@ def combines(batch: Batch) -> bool:
     """Tell whether the windows of a batch put values together that do not add up; months that are kept are few."""
     parts = (part for base in batch.bases for part in ACCUMULATORS[base.over_members])
     return batch.memo is None and any(part.combine is not add for part in parts)
+
+
+def is_wide(batch: Batch) -> bool:
+    """Tell whether the values that a batch reads count towards the size of its report, even where nothing counts them.
+
+    Last known values of few windows do not: members of many dimensions bound their leaves from far above.
+    """
+    return combines(batch) or (is_last_known(batch) and batch.splits.count > FEW_LAST_KNOWN)
 
 
 def most_of(batch: Batch) -> int:

@@ -161,8 +161,11 @@ class IntervalSplits:
         return self._together.get(windows, lambda: WindowRuns(windows, self))
 
     def of(self, window: DateWindow) -> Sequence[int]:
-        """Return the positions of the intervals of a window."""
-        return [place for run in self.runs(window) for place in watched(range(*run))]
+        """Return the positions of the intervals of a window: a range where no other interval lies between them."""
+        runs = [run for run in self.runs(window) if run[0] < run[1]]
+        if all(after == first for (_, after), (first, _) in pairwise(runs)):
+            return range(runs[0][0], runs[-1][1]) if runs else range(0)
+        return [place for run in runs for place in watched(range(*run))]
 
     def inside(self, span: Span) -> Run:
         """Return the run of intervals inside a span."""

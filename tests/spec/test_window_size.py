@@ -1,6 +1,7 @@
 """Windows of values that do not add up: counted before any amount is read, refused beyond what one report reads."""
 
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from engine.door import Door
 from engine.model.errors import BadArguments
 from engine.model.requests import ColumnRequest, MetricRequest
 from engine.plans import report_size, window_size
-from engine.plans.figures import plan_metrics
+from engine.plans.figures import MetricPlan, plan_metrics
 from engine.plans.report_size import ReportSize
 from engine.queries.reports import metric_query
 from engine.report.run import run
@@ -24,10 +25,12 @@ DOMAIN = """
 time: {column: date}
 dimensions: {customer: customer, product: product}
 measures: {amount: {places: 2}}
+balances: {each: {grain: day}}
 metrics:
   buyers: {over_members: {count_distinct: customer}}
   owed: {measure: amount, over_time: {last_known: always}}
   smallest: {measure: amount, over_members: min}
+  amounts: {measure: amount}
 """
 JANUARY = ("2021-01-01", "2021-01-31")
 
@@ -45,6 +48,15 @@ def ask(books: Door, metric: str, reference: str, *dimensions: str) -> list[Any]
     """Return the figures of a metric by day and perhaps by members."""
     asked = books.metric(metric, scenarios={"A": reference}, period=JANUARY, dimensions=[*dimensions, "date"])
     return list(asked.figures)
+
+
+def plan_of(books: Door, metric: str, reference: str, *dimensions: str) -> MetricPlan:
+    """Return the plan of a metric."""
+    columns, (first, last) = (ColumnRequest(scenario=reference, alias="A"),), JANUARY
+    asked = MetricRequest(
+        metrics=(metric,), scenarios=columns, period_start=first, period_end=last, dimensions=dimensions
+    )
+    return plan_metrics(metric_query(asked, books.reader), books.reader)
 
 
 def members_in_windows(*columns: int) -> int:
@@ -106,12 +118,38 @@ def test_a_count_of_what_windows_read_is_admitted_before_it_reads(
         sizes.append(size)
         raise ClientGone
 
-    columns = (ColumnRequest(scenario="actual@ltm", alias="A"),)
-    first, last = JANUARY
-    asked = MetricRequest(
-        metrics=(metric,), scenarios=columns, period_start=first, period_end=last, dimensions=("customer", "date")
-    )
-    plan = plan_metrics(metric_query(asked, books.reader), books.reader)
+    plan = plan_of(books, metric, "actual@ltm", "customer", "date")
     with pytest.raises(ClientGone):
         run(plan, admit=refuse)
     assert [size.bytes > LARGE_BYTES for size in sizes] == [True]
+
+
+@pytest.mark.parametrize(
+    ("metric", "reference", "least"),
+    [
+        ("buyers", "actual@ltm", members_in_windows(1)),
+        ("smallest", "actual@ltm", len(DAYS) * (len(DAYS) + 1) // 2),
+        ("owed", "actual", 32 * LEAVES),
+        ("amounts", "actual@ltm", 0),
+    ],
+)
+def test_values_that_windows_put_together_count_towards_the_size_of_a_report(
+    books: Door, monkeypatch: pytest.MonkeyPatch, metric: str, reference: str, least: int
+) -> None:
+    plan = plan_of(books, metric, reference, "date").figures
+    assert least <= report_size.report_size(plan).values <= 100 * least
+    monkeypatch.setattr(report_size, "MOST_UNCOUNTED", 10)
+    assert report_size.report_size(plan).values == min(least, 10)
+
+
+def test_last_known_values_of_a_month_do_not_count(books: Door) -> None:
+    assert report_size.report_size(plan_of(books, "owed", "actual").figures).values == 0
+
+
+def test_last_known_values_by_day_are_those_of_plain_python(books: Door) -> None:
+    ((found,),) = ask(books, "owed", "actual")
+    expected = []
+    for day in DAYS:
+        known = {(customer, product): held for held, customer, product in ROWS if held <= day}  # of the last day
+        expected.append(Decimal("1.50") * len(known))
+    assert [Decimal(figure.numerator) / figure.denominator for figure in found] == [*expected, expected[-1]]

@@ -4,7 +4,7 @@ The questions are asked of every implementation in STORES.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from msgspec.structs import replace
 
+from engine.facts import last_values
 from engine.facts.manifest import pin_current
 from engine.model.calendar.periods import Span
 from engine.model.errors import BadArguments
@@ -53,6 +54,7 @@ pytestmark = pytest.mark.usefixtures("stores_in_warehouses", "attached_stores")
 HALVES = (*SPANS[:2], Span(date(2021, 2, 20), date(2021, 2, 28)), Span(date(2021, 3, 1), date(2021, 4, 9)))
 MONTHS = (1, 2, 2, 4)  # the numbers of their periods
 WINDOWS = ((0,), (0, 1), (1, 2), (0, 1, 2, 3), ())
+RUNS = tuple(range(first, after) for _ in range(2) for first in range(5) for after in range(first, 5))  # each twice
 ODD = pl.Series([0, 1, 0, 1, 0], dtype=pl.UInt32)  # groups of the codes of an account
 LARGEST = Aggregate("amount", AggregateFunction.MAX)
 LAST = LastKnownSlice(
@@ -71,7 +73,7 @@ ROW_SLICE = RowSlice(domain="gl", scenario="actual", span=None, columns=("amount
 Codes = Mapping[str, Mapping[str | None, int]]
 
 
-def last_known(facts: list[Fact], windows: tuple[tuple[int, ...], ...], keys: tuple[str, ...], codes: Codes) -> object:
+def last_known(facts: list[Fact], windows: Sequence[Sequence[int]], keys: tuple[str, ...], codes: Codes) -> object:
     """Return the sums, maxima and counts of the last period of each leaf, by window, period and key."""
     found: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for window, read in enumerate(windows):
@@ -89,7 +91,11 @@ def last_known(facts: list[Fact], windows: tuple[tuple[int, ...], ...], keys: tu
 
 @every_store
 @pytest.mark.parametrize("seed", range(4))
-def test_last_known_values_are_those_of_plain_python(tmp_path: Path, kind: str, seed: int) -> None:
+@pytest.mark.parametrize("windows", [WINDOWS, RUNS], ids=["few", "many"])
+def test_last_known_values_are_those_of_plain_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, seed: int, windows: Sequence[Sequence[int]]
+) -> None:
+    monkeypatch.setattr(last_values, "AT_ONCE", 4)
     facts = facts_of(seed, 60)
     publish(tmp_path, facts, load_of())
     _, store, codes = opened(tmp_path, kind)
@@ -102,11 +108,11 @@ def test_last_known_values_are_those_of_plain_python(tmp_path: Path, kind: str, 
             (("centre", "account"), {}),
             (("account",), {"account": ODD}),
         ):
-            found = store.last_known(replace(LAST, keys=keys, groups=groups), cell).collect()
+            found = store.last_known(replace(LAST, windows=windows, keys=keys, groups=groups), cell).collect()
             assert found.columns == [SPAN, PERIOD, *keys, "amount", "amount.max", ROWS]
             width = 2 + len(keys)
             assert {row[:width]: row[width:] for row in found.iter_rows()} == last_known(
-                mine, WINDOWS, keys, odd if groups else codes
+                mine, windows, keys, odd if groups else codes
             )
 
 
@@ -117,6 +123,8 @@ def test_a_domain_without_leaves_has_one_last_period(tmp_path: Path, kind: str) 
     _, store, _ = opened(tmp_path, kind)
     asked = replace(LAST, leaves=(), keys=(), windows=((0, 1),))
     assert store.last_known(asked, EVERYTHING).collect().rows() == [(0, 2, 2, 2, 1)]
+    many = store.last_known(replace(asked, windows=(range(2),) * 20), EVERYTHING).collect()
+    assert sorted(many.rows()) == [(at, 2, 2, 2, 1) for at in range(20)]
 
 
 @every_store
