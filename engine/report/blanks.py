@@ -11,7 +11,7 @@ from engine.notes.blank_causes import BlankCauses
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.figures import FigurePlan, Figures
 from engine.report.data import MemberTuple
-from engine.report.ranking import FigureTable
+from engine.report.figure_table import FigureTable
 
 TOTAL = "(total)"
 MEMBERS = "(members)"  # every member, without the total

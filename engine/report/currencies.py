@@ -32,7 +32,7 @@ from engine.plans.rows import Row
 from engine.plans.weights import Axis, BaseWeights, Members, axis_total, memberships
 from engine.plans.windows import ColumnRead
 from engine.report.data import OTHERS, Comparison, MemberTuple, ReportColumn, unit_of
-from engine.report.ranking import LabelledMembers, members_of
+from engine.report.figure_table import LabelledMembers, members_of
 
 Names = frozenset[str]
 Ids = tuple[str, ...]  # of the members and periods of a place

@@ -40,7 +40,8 @@ from engine.report.explanation import (
     ExplainedList,
     ExplainedRow,
 )
-from engine.report.ranking import OTHERS_LABEL, LabelledMembers, exclusion_of, members_sharing, place_of
+from engine.report.figure_table import LabelledMembers, place_of
+from engine.report.ranking import OTHERS_LABEL, exclusion_of, members_sharing
 
 RATE, PRICE = "rate", "price"
 Known = tuple[Exact | None, Exact | None]  # both sides, None without a figure

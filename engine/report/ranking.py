@@ -1,217 +1,225 @@
-"""Ranked reports: the top members of the first dimension, one row for the others, and the total."""
+"""Ranked reports: `top` keeps the largest members, and one row holds the others.
+
+Without sub-totals the first dimension is ranked, and what stands below a member stays whole and in order. With them
+every group of every depth is ranked. A period is never ranked, nor what stands below it.
+
+The figures of others are those of the same query, filtered to their group and to what the members shown leave of it.
+The others of all groups of one depth are collected together.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.books.reader import Reader, label_of
-from engine.model.caching import MOST_KEPT
+from engine.books.reader import Reader
 from engine.model.errors import BadArguments, quoted
-from engine.model.evaluation import FigureCube, Places
 from engine.model.exact import ONE, Exact
 from engine.model.formulas import Figure
 from engine.model.requests import Exclusion
-from engine.model.scenarios import Variance
 from engine.model.stopping import watched
-from engine.notes.weight_notes import is_weighed
-from engine.plans.figures import FigurePlan, Figures
-from engine.plans.places import Coordinates
+from engine.plans.figures import FigurePlan, Figures, collect_together
 from engine.plans.report_size import refuse_too_many_shown
-from engine.plans.variances import Variances
 from engine.plans.weights import Axis
 from engine.queries.filters import filter_of
 from engine.queries.values import Filter, Ranking
 from engine.report.data import OTHERS, MemberTuple, ReportMember
-from engine.report.drill import filter_json, joined, place_drill
+from engine.report.drill import filter_json, joined, place_drill, selection_of_member
+from engine.report.figure_table import (
+    FigureTable,
+    LabelledMembers,
+    figures_by_row,
+    into_parent,
+    members_of,
+    whole_table,
+)
 
 OTHERS_LABEL = "Others"
-PLACE_SIZE = 10  # of a place with its drill part and its text, in members that take as much memory
+MOST_FOLDED = 200  # groups whose others are computed
 
 
-class FigureTable(Struct, frozen=True):
-    """Figures by row, column and place; the total is the last place. Each place has its source."""
+def report_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None, order: Figures | None) -> FigureTable:
+    """Return the figures of a plan at all its places, or those that a ranking shows.
 
-    places: tuple[MemberTuple, ...]
-    by_row: FigureCube
-    sources: Sequence[tuple[Figures, int]]  # the figures that a place is taken from, and its position in them
-    whole: Figures | None = None  # if all places are taken from these in their order; then `sources` is empty
-
-    def of_sources(self, places: Places) -> Iterable[tuple[Figures, Places, Places]]:
-        """Return the figures that some places are taken from, with these places and their positions in them."""
-        return self._by_source(places) if self.whole is None else ((self.whole, places, places),)
-
-    def _by_source(self, places: Places) -> Iterator[tuple[Figures, Places, Places]]:
-        each = [(*self.sources[place], place) for place in watched(places)]
-        for found, together in groupby(each, key=itemgetter(0)):
-            _, positions, own = zip(*together, strict=True)
-            yield found, own, positions
-
-    @classmethod
-    def of(
-        cls,
-        places: tuple[MemberTuple, ...],
-        by_row: Sequence[Sequence[Sequence[Figure]]],
-        sources: Sequence[tuple[Figures, int]],
-    ) -> "FigureTable":
-        """Return the table of some figures by row, column and place."""
-        return cls(places, FigureCube.of(by_row), sources)
-
-
-def figure_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None) -> FigureTable:
-    """Return the figures of a plan at all its places, or those that a ranking shows."""
-    variances = Variances(figures)
-    by_row = figures_by_row(plan, figures, variances)
-    if ranking is not None and len(figures.places) > 1:
-        return ranked(plan, figures, by_row, ranking)
-    places = places_of(plan, figures)
-    return FigureTable(places, by_row, (), figures)
-
-
-def places_of(plan: FigurePlan, figures: Figures) -> tuple[MemberTuple, ...]:
-    """Return the report's places, memoised by the books: together those that are periods alone, which all may see."""
-    breakdown = tuple(known.key for known in plan.query.breakdown)
-    of_time = (plan.time_key, breakdown, tuple(plan.query.by_time))
-    labelled = LabelledMembers(plan.reader)
-    if not plan.axes:
-
-        def make() -> tuple[MemberTuple, ...]:
-            return tuple(place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
-
-        return plan.reader.memo(("places", of_time), make, len)
-    asked = tuple((known.dimension.key, known.asked) for known in plan.query.filters)  # as it is written in drill parts
-    key = ("places of", plan.reads, of_time, asked)
-
-    def some() -> dict[Coordinates, MemberTuple]:
-        first = figures.places[:MOST_KEPT]
-        return {place: place_of(place, plan, labelled) for place in watched(first, plan.stop)}
-
-    known = plan.reader.memo_as_seen(key, some, lambda made: len(made) * PLACE_SIZE)  # those of the first report
-    return tuple(known.get(place) or place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
-
-
-def figures_by_row(plan: FigurePlan, figures: Figures, variances: Variances) -> FigureCube:
-    """Return the figures of each row and column of a plan, by place."""
-    columns = [
-        variances.by_row(column.reference, *readings)
-        if isinstance(column.reference, Variance)
-        else figures.by_row(readings[0])
-        for column, readings in zip(plan.query.columns, plan.columns, strict=True)
-    ]
-    return FigureCube.of_columns(plan.rows, columns, len(figures.places))
-
-
-class LabelledMembers(dict[tuple[str, str], ReportMember]):
-    """The members of a report by dimension and id; each is made once."""
-
-    def __init__(self, reader: Reader) -> None:
-        super().__init__()
-        self._reader = reader
-
-    def __missing__(self, key: tuple[str, str]) -> ReportMember:
-        made = self[key] = ReportMember(*key, label_of(*key, self._reader))
-        return made
-
-
-def place_of(place: Coordinates, plan: FigurePlan, labelled: LabelledMembers) -> MemberTuple:
-    """Return the report's place for coordinates, with member labels."""
-    members = members_of(place, plan, labelled)
-    drill, weight = place_drill(members, plan, place.time), into_parent(members, plan)
-    return MemberTuple(members, is_total=place.is_total, drill=drill, into_parent=None if weight == ONE else weight)
-
-
-def into_parent(members: Sequence[ReportMember], plan: FigurePlan) -> Exact:
-    """Return what the figures of a place count for in the total, by the trees that weigh a figure of the plan.
-
-    Below a sub-total it is what they count for in that one.
+    `order` are the figures of `order_plan`, if it has one.
     """
-    weight = ONE
-    for member in members[-1:] if plan.query.nests else members:
-        axis = next((axis for axis in plan.axes if axis.key == member.dimension and plan.into_total(axis)), None)
-        if axis and any(is_weighed(base, axis, plan) for base in plan.bases):
-            weight = weight * plan.into_total(axis).get(member.id, ONE)
-    return weight
+    if ranking is None or len(figures.places) == 1:
+        return whole_table(plan, figures)
+    return RankedReport(plan, ranking, order).table(figures)
 
 
-def members_of(place: Coordinates, plan: FigurePlan, labelled: LabelledMembers) -> tuple[ReportMember, ...]:
-    """Return the members of coordinates in the order of the breakdown: of a sub-total the first, of the total none."""
-    by_axis = dict(zip((axis.key for axis in plan.axes), place.members, strict=True))
-    members = []
-    for dimension in plan.query.breakdown:
-        member = by_axis.get(dimension.key)
-        if dimension.grain and place.time < len(plan.times):
-            for axis, period in zip(
-                plan.query.time, plan.times[place.time].periods, strict=False
-            ):  # one in a sub-total
-                if axis.dimension is dimension:
-                    members.append(ReportMember(dimension.key, axis.member(period), axis.label(period)))
-        elif member is not None:
-            members.append(labelled[dimension.key, member])
-    return tuple(members)
+def order_plan(plan: FigurePlan, ranking: Ranking | None) -> FigurePlan | None:
+    """Return the plan of the figures that order the members, None if the report shows them itself.
+
+    They are the sub-totals of the first dimension; inner trees weigh.
+    """
+    if ranking is None or plan.query.nests or len(plan.query.breakdown) == 1:
+        return None
+    columns = plan.query.columns[ranking.column : ranking.column + 1]
+    weighing = {axis.key for axis in plan.axes[1:] if axis.total is not None}
+    first, *inner = plan.query.breakdown
+    breakdown = (first, *(dimension for dimension in inner if dimension.key in weighing))
+    query = replace(plan.query, breakdown=breakdown, time=(), columns=columns, subtotals=True)
+    return replace(plan, rows=plan.rows[ranking.line : ranking.line + 1], query=query)
 
 
-# Ranking: the first dimension of the breakdown is one of members, and thus the first axis of the plan. `(others)` is
-# the figure of the same query without the first dimension, filtered to what the members shown leave of it.
+class RankedFigures(Struct, frozen=True, eq=False):
+    """Figures whose places stand below some members: those of the report, or of the others of a group."""
+
+    figures: Figures
+    by_row: Sequence[Sequence[Sequence[Figure]]]
+    above: tuple[ReportMember, ...] = ()
+    holds: int | None = None  # members of the others
+
+    @property
+    def plan(self) -> FigurePlan:
+        """The plan of the figures."""
+        return self.figures.plan
 
 
-def ranked(
-    plan: FigurePlan, figures: Figures, whole: Sequence[Sequence[Sequence[Figure]]], ranking: Ranking
-) -> FigureTable:
-    """Return the figures of the top members in their order, of the others, and of the total."""
-    positions: dict[str, list[int]] = {}
-    for at, place in enumerate(watched(figures.places[:-1], plan.stop)):
-        positions.setdefault(str(place.members[0]), []).append(at)
-    by_member = ranking_figures(plan, figures.places, whole, ranking)
-    ordered = in_order(positions, by_member, asc=ranking.asc)
-    shown = ordered[: ranking.top]
-    kept = [at for member in watched(shown) for at in watched(positions[member])]
-    others = others_table(plan, shown, len(ordered) - len(shown)) if len(shown) < len(ordered) else NO_OTHERS
-    refuse_too_many_shown(plan, len(kept) + len(others.places) + 1)
-    total, labelled = len(figures.places) - 1, LabelledMembers(plan.reader)
-    places = [place_of(figures.places[at], plan, labelled) for at in watched([*kept, total], plan.stop)]
-    by_row = [
-        [
-            [
-                *(column[at] for at in watched(kept)),
-                *(others.by_row[row][position] if others.places else ()),
-                column[total],
+class RankedPlace(Struct, frozen=True):
+    """A place of the report, at one position of some figures."""
+
+    ranked: RankedFigures
+    at: int
+
+
+class FoldedGroup(Struct, frozen=True):
+    """The members that a group does not show, before their figures are collected."""
+
+    plan: FigurePlan
+    above: tuple[ReportMember, ...]
+    holds: int
+
+
+Entry = RankedPlace | FoldedGroup
+
+
+class RankedReport(Struct, frozen=True, dict=True):
+    """A report, and how its groups are ranked: the whole alone, or with sub-totals each group of every depth."""
+
+    plan: FigurePlan
+    ranking: Ranking
+    order: Figures | None = None
+
+    @cached_property
+    def labelled(self) -> LabelledMembers:
+        """The members of the report."""
+        return LabelledMembers(self.plan.reader)
+
+    @cached_property
+    def order_by_member(self) -> Mapping[str, Figure]:
+        """The figures that order the members of the first dimension, where the report does not show them."""
+        if self.order is None:
+            return {}
+        ((figures,),) = figures_by_row(self.order)
+        each = watched(list(zip(self.order.places[:-1], figures, strict=False)))
+        return {str(place.members[0]): figure for place, figure in each if set(place.members[1:]) <= {None}}
+
+    def table(self, figures: Figures) -> FigureTable:
+        """Return the figures of the top members of every ranked group, of its others, and of the total.
+
+        Raises BadArguments if members of a folded group share leaves, or if too many groups are folded.
+        """
+        ranked, total = RankedFigures(figures, figures_by_row(figures)), len(figures.places) - 1
+        entries: list[Entry] = [*self.group(ranked, range(total), ()), RankedPlace(ranked, total)]
+        folded = 0
+        while groups := [entry for entry in entries if isinstance(entry, FoldedGroup)]:
+            folded += len(groups)
+            if folded > MOST_FOLDED:
+                raise too_many_groups()
+            collected = iter(collect_together([group.plan for group in groups]))
+            entries = [
+                known
+                for entry in watched(entries)
+                for known in ([entry] if isinstance(entry, RankedPlace) else self.others(entry, next(collected)))
             ]
-            for position, column in enumerate(columns)
-        ]
-        for row, columns in enumerate(whole)
-    ]
-    return FigureTable.of(
-        (*places[:-1], *others.places, places[-1]),
-        by_row,
-        [*((figures, at) for at in watched(kept)), *others.sources, (figures, total)],
-    )
+        places = [entry for entry in entries if isinstance(entry, RankedPlace)]
+        refuse_too_many_shown(self.plan, len(places))
+        return FigureTable.of(
+            tuple(self.place_of(known) for known in watched(places, self.plan.stop)),
+            [
+                [
+                    [known.ranked.by_row[row][column][known.at] for known in watched(places)]
+                    for column in range(len(self.plan.query.columns))
+                ]
+                for row in range(len(self.plan.rows))
+            ],
+            [(known.ranked.figures, known.at) for known in places],
+        )
+
+    def group(
+        self, ranked: RankedFigures, positions: Sequence[int], named: tuple[ReportMember, ...]
+    ) -> Iterator[Entry]:
+        """Yield the places of one group in their order; `named` are the members above it in its figures."""
+        plan, depth, nests = ranked.plan, len(named), self.plan.query.nests
+        if (not nests and (named or ranked.above)) or plan.query.breakdown[depth].grain:
+            yield from (RankedPlace(ranked, at) for at in watched(positions))
+            return
+        dimension, heads = plan.query.breakdown[depth], int(nests)
+        axis = next(axis.place for axis in plan.axes if axis.key == dimension.key)
+        by_member: dict[str, list[int]] = {}
+        for at in watched(positions, plan.stop):
+            by_member.setdefault(str(ranked.figures.places[at].members[axis]), []).append(at)
+        figures = ranked.by_row[self.ranking.line][self.ranking.column]
+        first = self.order_by_member or {member: figures[found[0]] for member, found in by_member.items()}
+        ordered = in_order(by_member, first, asc=self.ranking.asc)
+        shown = ordered[: self.ranking.top]
+        for member in watched(shown):
+            subtotals, below = by_member[member][:heads], by_member[member][heads:]
+            yield from (RankedPlace(ranked, at) for at in subtotals)
+            if below:
+                yield from self.group(ranked, below, (*named, ReportMember(dimension.key, member, member)))
+        if len(shown) < len(ordered):
+            above = (*ranked.above, *(self.labelled[known.dimension, known.id] for known in named))
+            yield FoldedGroup(others_plan(within(plan, named), shown), above, len(ordered) - len(shown))
+
+    def others(self, group: FoldedGroup, figures: Figures) -> Iterator[Entry]:
+        """Yield the places of the others of a group: with sub-totals the row that holds them, then what is below."""
+        dimension = self.plan.query.breakdown[len(group.above)]
+        above = (*group.above, ReportMember(dimension.key, OTHERS, OTHERS_LABEL))
+        ranked, last = RankedFigures(figures, figures_by_row(figures), above, group.holds), len(figures.places) - 1
+        if self.plan.query.nests or not group.plan.query.breakdown:
+            yield RankedPlace(ranked, last)
+        if last:
+            yield from self.group(ranked, range(last), ())
+
+    def place_of(self, known: RankedPlace) -> MemberTuple:
+        """Return a place of the report: its members below those above it, and the filters that lead to its rows."""
+        ranked, plan = known.ranked, known.ranked.plan
+        place = ranked.figures.places[known.at]
+        members = members_of(place, plan, self.labelled)
+        weight = into_parent(members, plan)
+        return MemberTuple(
+            (*ranked.above, *members),
+            is_total=place.is_total and not ranked.above,
+            drill=joined(place_drill(members, plan, place.time), {"filters": self.filters_beside(plan)}),
+            into_parent=None if weight == ONE else weight,
+            holds=ranked.holds if place.is_total or not self.plan.query.nests else None,
+        )
+
+    def filters_beside(self, plan: FigurePlan) -> Mapping[str, object]:
+        """Return the filters that a plan has beside those of the report."""
+        if plan is self.plan:
+            return {}
+        asked = {known.dimension.key: known.asked for known in self.plan.query.filters}
+        return {
+            known.dimension.key: filter_json(known.asked)
+            for known in plan.query.filters
+            if asked.get(known.dimension.key) != known.asked
+        }
 
 
-NO_OTHERS = FigureTable.of((), (), ())
-
-
-def ranking_figures(
-    plan: FigurePlan,
-    places: Sequence[Coordinates],
-    by_row: Sequence[Sequence[Sequence[Figure]]],
-    ranking: Ranking,
-) -> Mapping[str, Figure]:
-    """Return the figure that orders each member of the first dimension: that of its sub-total, inner trees weigh."""
-    figures = by_row[ranking.line][ranking.column]
-    if len(plan.query.breakdown) > 1:
-        columns = plan.query.columns[ranking.column : ranking.column + 1]
-        weighing = {axis.key for axis in plan.axes[1:] if axis.total is not None}
-        first, *inner = plan.query.breakdown
-        breakdown = (first, *(dimension for dimension in inner if dimension.key in weighing))
-        query = replace(plan.query, breakdown=breakdown, time=(), columns=columns, subtotals=True)
-        alone = replace(plan, rows=plan.rows[ranking.line : ranking.line + 1], query=query)
-        found = alone.collect()
-        ((figures,),) = figures_by_row(alone, found, Variances(found))
-        places = found.places
-    each = watched(list(zip(places[:-1], figures, strict=False)))
-    return {str(place.members[0]): figure for place, figure in each if set(place.members[1:]) <= {None}}
+def within(plan: FigurePlan, named: Sequence[ReportMember]) -> FigurePlan:
+    """Return the plan of what stands below some members of the first dimensions."""
+    query, dimensions = plan.query, plan.query.breakdown
+    keys = {member.dimension for member in named}
+    filters = [known for known in query.filters if known.dimension.key not in keys]
+    for dimension, member in zip(dimensions, named, strict=False):
+        filters.append(filter_of(dimension, selection_of_member(member, plan), plan.reader))
+    below = replace(query, filters=tuple(filters), breakdown=dimensions[len(named) :])
+    return replace(plan, query=below, of_report=plan.of_report or plan.availability)
 
 
 def in_order(members: Iterable[str], figures: Mapping[str, Figure], *, asc: bool) -> list[str]:
@@ -234,36 +242,6 @@ def others_plan(plan: FigurePlan, shown: Sequence[str]) -> FigurePlan:
     filters = (*(known for known in plan.query.filters if known.dimension.key != first.key), left)
     query = replace(plan.query, filters=filters, breakdown=plan.query.breakdown[1:])
     return replace(plan, query=query, of_report=plan.of_report or plan.availability)
-
-
-def others_table(plan: FigurePlan, shown: Sequence[str], holds: int) -> FigureTable:
-    """Return the figures of the members that a ranking does not show, without their total."""
-    first, other = plan.query.breakdown[0], others_plan(plan, shown)
-    asked = next(known.asked for known in other.query.filters if known.dimension.key == first.key)
-    figures = other.collect()
-    variances = Variances(figures)
-    by_row = figures_by_row(other, figures, variances)
-    within = figures.places[:-1] if other.query.breakdown else figures.places
-    places, labelled = [], LabelledMembers(plan.reader)
-    for place in watched(within, plan.stop):
-        members = members_of(place, other, labelled)
-        drill = joined(place_drill(members, other, place.time), {"filters": {first.key: filter_json(asked)}})
-        member = ReportMember(first.key, OTHERS, OTHERS_LABEL)
-        weight = into_parent(members, other)
-        places.append(
-            MemberTuple(
-                (member, *members),
-                is_total=False,
-                drill=drill,
-                into_parent=None if weight == ONE else weight,
-                holds=holds,
-            )
-        )
-    return FigureTable.of(
-        tuple(places),
-        [[list(column[: len(within)]) for column in columns] for columns in by_row],
-        [(figures, at) for at in range(len(within))],
-    )
 
 
 def filter_without(plan: FigurePlan, shown: Sequence[str]) -> Filter:
@@ -318,3 +296,12 @@ def members_sharing(axis: Axis, reader: Reader) -> tuple[str, str] | None:
             if (axis.kept is None or code in axis.kept) and sees(code) and owners.setdefault(code, member) != member:
                 return owners[code], member
     return None
+
+
+def too_many_groups() -> BadArguments:
+    """Return the refusal of a ranking that folds the others of too many groups."""
+    return BadArguments(
+        f"top folds the others of more than {MOST_FOLDED} groups of this breakdown. Give a smaller top, filter the "
+        "first dimension, or leave subtotals out.",
+        field="top",
+    )

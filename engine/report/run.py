@@ -32,8 +32,8 @@ from engine.report.blanks import blank_notes
 from engine.report.currencies import ShownCurrencies
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, period_key, style_of
 from engine.report.drill import column_drill, line_drill, place_drill
-from engine.report.nested_ranking import report_table
 from engine.report.permission import Permission, permission_of, size_of
+from engine.report.ranking import order_plan, report_table
 from engine.report.report import Report
 from engine.report.shared_rows import shared_notes
 
@@ -51,9 +51,10 @@ def run(
     planned = plan.figures
     ranking = plan.ranking if isinstance(plan, MetricPlan) else None
     admit(report_size(planned, ranking, most_groups, admit))
-    (found,) = collected([planned])
+    order = order_plan(planned, ranking)
+    found, *ordering = collected([planned, *([order] if order else [])])
     figures = found.figures
-    table = report_table(planned, figures, ranking)
+    table = report_table(planned, figures, ranking, ordering[0].figures if ordering else None)
     is_seen = [row.kind != "own" or table.by_row.holds(at) for at, row in enumerate(planned.rows)]
     shown = [at for at, seen in enumerate(is_seen) if seen]
     covers = planned.reader.statements[plan.key].covers if isinstance(plan, StatementPlan) else ()

@@ -1,0 +1,140 @@
+"""The table of a report: its figures by row, column and place, and the places with their members, labels and drills."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+
+from msgspec import Struct
+
+from engine.books.reader import Reader, label_of
+from engine.model.caching import MOST_KEPT
+from engine.model.evaluation import FigureCube, Places
+from engine.model.exact import ONE, Exact
+from engine.model.formulas import Figure
+from engine.model.scenarios import Variance
+from engine.model.stopping import watched
+from engine.notes.weight_notes import is_weighed
+from engine.plans.figures import FigurePlan, Figures
+from engine.plans.places import Coordinates
+from engine.plans.variances import Variances
+from engine.report.data import MemberTuple, ReportMember
+from engine.report.drill import place_drill
+
+PLACE_SIZE = 10  # of a place with its drill part and its text, in members that take as much memory
+
+
+class FigureTable(Struct, frozen=True):
+    """Figures by row, column and place; the total is the last place. Each place has its source."""
+
+    places: tuple[MemberTuple, ...]
+    by_row: FigureCube
+    sources: Sequence[tuple[Figures, int]]  # the figures that a place is taken from, and its position in them
+    whole: Figures | None = None  # if all places are taken from these in their order; then `sources` is empty
+
+    def of_sources(self, places: Places) -> Iterable[tuple[Figures, Places, Places]]:
+        """Return the figures that some places are taken from, with these places and their positions in them."""
+        return self._by_source(places) if self.whole is None else ((self.whole, places, places),)
+
+    def _by_source(self, places: Places) -> Iterator[tuple[Figures, Places, Places]]:
+        each = [(*self.sources[place], place) for place in watched(places)]
+        for found, together in groupby(each, key=itemgetter(0)):
+            _, positions, own = zip(*together, strict=True)
+            yield found, own, positions
+
+    @classmethod
+    def of(
+        cls,
+        places: tuple[MemberTuple, ...],
+        by_row: Sequence[Sequence[Sequence[Figure]]],
+        sources: Sequence[tuple[Figures, int]],
+    ) -> "FigureTable":
+        """Return the table of some figures by row, column and place."""
+        return cls(places, FigureCube.of(by_row), sources)
+
+
+def whole_table(plan: FigurePlan, figures: Figures) -> FigureTable:
+    """Return the figures of a plan at all its places."""
+    return FigureTable(places_of(plan, figures), figures_by_row(figures), (), figures)
+
+
+def places_of(plan: FigurePlan, figures: Figures) -> tuple[MemberTuple, ...]:
+    """Return the report's places, memoised by the books: together those that are periods alone, which all may see."""
+    breakdown = tuple(known.key for known in plan.query.breakdown)
+    of_time = (plan.time_key, breakdown, tuple(plan.query.by_time))
+    labelled = LabelledMembers(plan.reader)
+    if not plan.axes:
+
+        def make() -> tuple[MemberTuple, ...]:
+            return tuple(place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
+
+        return plan.reader.memo(("places", of_time), make, len)
+    asked = tuple((known.dimension.key, known.asked) for known in plan.query.filters)  # as it is written in drill parts
+    key = ("places of", plan.reads, of_time, asked)
+
+    def some() -> dict[Coordinates, MemberTuple]:
+        first = figures.places[:MOST_KEPT]
+        return {place: place_of(place, plan, labelled) for place in watched(first, plan.stop)}
+
+    known = plan.reader.memo_as_seen(key, some, lambda made: len(made) * PLACE_SIZE)  # those of the first report
+    return tuple(known.get(place) or place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
+
+
+def figures_by_row(figures: Figures) -> FigureCube:
+    """Return the figures of each row and column of a plan, by place."""
+    plan, variances = figures.plan, Variances(figures)
+    columns = [
+        variances.by_row(column.reference, *readings)
+        if isinstance(column.reference, Variance)
+        else figures.by_row(readings[0])
+        for column, readings in zip(plan.query.columns, plan.columns, strict=True)
+    ]
+    return FigureCube.of_columns(plan.rows, columns, len(figures.places))
+
+
+class LabelledMembers(dict[tuple[str, str], ReportMember]):
+    """The members of a report by dimension and id; each is made once."""
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__()
+        self._reader = reader
+
+    def __missing__(self, key: tuple[str, str]) -> ReportMember:
+        made = self[key] = ReportMember(*key, label_of(*key, self._reader))
+        return made
+
+
+def place_of(place: Coordinates, plan: FigurePlan, labelled: LabelledMembers) -> MemberTuple:
+    """Return the report's place for coordinates, with member labels."""
+    members = members_of(place, plan, labelled)
+    drill, weight = place_drill(members, plan, place.time), into_parent(members, plan)
+    return MemberTuple(members, is_total=place.is_total, drill=drill, into_parent=None if weight == ONE else weight)
+
+
+def into_parent(members: Sequence[ReportMember], plan: FigurePlan) -> Exact:
+    """Return what the figures of a place count for in the total, by the trees that weigh a figure of the plan.
+
+    Below a sub-total it is what they count for in that one.
+    """
+    weight = ONE
+    for member in members[-1:] if plan.query.nests else members:
+        axis = next((axis for axis in plan.axes if axis.key == member.dimension and plan.into_total(axis)), None)
+        if axis and any(is_weighed(base, axis, plan) for base in plan.bases):
+            weight = weight * plan.into_total(axis).get(member.id, ONE)
+    return weight
+
+
+def members_of(place: Coordinates, plan: FigurePlan, labelled: LabelledMembers) -> tuple[ReportMember, ...]:
+    """Return the members of coordinates in the order of the breakdown: of a sub-total the first, of the total none."""
+    by_axis = dict(zip((axis.key for axis in plan.axes), place.members, strict=True))
+    members = []
+    for dimension in plan.query.breakdown:
+        member = by_axis.get(dimension.key)
+        if dimension.grain and place.time < len(plan.times):
+            for axis, period in zip(
+                plan.query.time, plan.times[place.time].periods, strict=False
+            ):  # one in a sub-total
+                if axis.dimension is dimension:
+                    members.append(ReportMember(dimension.key, axis.member(period), axis.label(period)))
+        elif member is not None:
+            members.append(labelled[dimension.key, member])
+    return tuple(members)
