@@ -40,7 +40,7 @@ CASES = ("pnl × 3", "full_pnl × 3")
 REQUEST = TypeAdapter(StatementRequest)
 INSIDE = {  # functions that `run` calls, and the stage that each belongs to
     "report_size": "size, presence and days",
-    "currency_reads": "batches of sums",
+    "report_reads": "batches of sums",
     "collected": "amounts of the batches",
     "report_table": "figures of the lines",
     "blank_notes": "blanks and their causes",

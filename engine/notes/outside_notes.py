@@ -5,6 +5,9 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import and_
 
+import polars as pl
+from msgspec import Struct
+
 from engine.books.reader import FactRead, Reader
 from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
@@ -19,9 +22,18 @@ from engine.plans.windows import ColumnRead, split_intervals
 LARGEST = 10
 
 
-def outside_notes(plan: FigurePlan, covers: Sequence[Cut]) -> Iterator[Note]:
-    """Yield the notes on leaves that a statement covers and no line reaches: per scenario, the largest, number, sum."""
-    reads = {
+class LeafRead(Struct, frozen=True, eq=False):
+    """The reads of the leaves that a statement covers and no line reaches, in one column read."""
+
+    cut: Cut
+    base: Base
+    column_read: ColumnRead
+    reads: Sequence[FactRead]
+
+
+def outside_reads(plan: FigurePlan, covers: Sequence[Cut]) -> Iterator[LeafRead]:
+    """Yield the reads of the leaves that a statement covers and no line reaches, one for each side."""
+    column_reads = {
         column_read.side.key: column_read for column in plan.columns for column_read in column[::-1]
     }  # a side by itself shows what a variance may restrict
     for cut in covers:
@@ -31,9 +43,9 @@ def outside_notes(plan: FigurePlan, covers: Sequence[Cut]) -> Iterator[Note]:
             own = [base for base in bases if base.domain == domain]
             summed = next((base for base in own if base.over_members is MemberAggregation.SUM), None)
             codes = unreached(cut, leaf, tuple(own), plan.reader)
-            for column_read in reads.values() if summed and codes else ():
-                if summed and (note := outside_note(plan, cut, summed, column_read, codes)):
-                    yield note
+            for column_read in column_reads.values() if summed and codes else ():
+                if summed and (reads := leaf_reads(plan, summed, column_read, leaf, codes)):
+                    yield LeafRead(cut, summed, column_read, reads)
 
 
 def unreached(cut: Cut, leaf: str, bases: tuple[Base, ...], reader: Reader) -> frozenset[int]:
@@ -56,24 +68,23 @@ def find_unreached(cut: Cut, leaf: str, bases: tuple[Base, ...], reader: Reader)
     return frozenset(inside)
 
 
-def outside_note(plan: FigurePlan, cut: Cut, base: Base, column_read: ColumnRead, codes: frozenset[int]) -> Note | None:
-    """Return the note on the amounts of some leaves in one column read, None if there are none."""
-    leaf = plan.reader.catalogue.dimensions[cut.dimension].leaf
-    reads = leaf_reads(plan, base, column_read, leaf, codes)
+def outside_note(read: LeafRead, frames: Sequence[pl.DataFrame], reader: Reader) -> Iterator[Note]:
+    """Yield the note on the leaves of a read that have amounts: the largest, their number, their sum."""
+    leaf, base = reader.catalogue.dimensions[read.cut.dimension].leaf, read.base
     amounts: dict[int, int] = defaultdict(int)
-    for frame in plan.reader.collect(reads, plan.stop) if reads else ():
+    for frame in frames:
         for code, amount in frame.select(leaf, base.measure.key).iter_rows():
             amounts[code] += amount
     if not amounts:
-        return None
-    members = {code: next(iter(plan.reader.members(leaf).among({code})), str(code)) for code in amounts}
+        return
+    members = {code: next(iter(reader.members(leaf).among({code})), str(code)) for code in amounts}
     ordered = sorted(amounts, key=lambda code: (-abs(amounts[code]), members[code]))
     shown = [f"{members[code]} {written(amounts[code], base)}" for code in ordered[:LARGEST]]
-    return Note.of(
+    yield Note.of(
         "outside_tree",
-        scenario=column_read.side.key,
-        node=cut.ids[0],
-        dimension=cut.dimension,
+        scenario=read.column_read.side.key,
+        node=read.cut.ids[0],
+        dimension=read.cut.dimension,
         members=", ".join(shown),
         count=str(len(amounts)),
         total=written(sum(amounts.values()), base),

@@ -16,28 +16,43 @@ from engine.plans.rows import MeasureExpression, Row
 from engine.plans.windows import ColumnRead
 from engine.queries.filters import filter_of
 
+Keys = tuple[str, ...]  # of dimensions
 
-def unassigned_notes(figures: Figures) -> Iterator[Note]:
+
+def unassigned_plans(plan: FigurePlan) -> Mapping[Keys, FigurePlan]:
+    """Return the plans of the totals of the rows without a member, by the dimensions of it, where there are such rows.
+
+    Each is under the other filters of the report.
+    """
+    filtered = tuple(known.dimension.key for known in plan.query.filters)
+    by_axis = [(axis.key,) for axis in plan.axes]
+    each = [*by_axis, *((key,) for key in filtered), *([filtered] if len(filtered) > 1 else [])]
+    asked = dict.fromkeys(each) if each and plan.reads.uses else ()
+    held = [keys for keys in asked if all(UNASSIGNED in plan.reader.visible(key) for key in keys)]
+    return {keys: without_members(plan, keys) for keys in held}
+
+
+def unassigned_notes(figures: Figures, unassigned: Mapping[Keys, Figures]) -> Iterator[Note]:
     """Yield the note on each operand that a formula counts as 0 where only rows without a member hold it."""
     plan = figures.plan
-    filtered = tuple(known.dimension.key for known in plan.query.filters)
-    by_filter = [*((key,) for key in filtered), *([filtered] if len(filtered) > 1 else [])]
-    uses = plan.reads.uses if plan.axes or filtered else {}
-    unassigned = {axis: unassigned_places(figures, axis.place) for axis in plan.axes} if uses else {}
+    uses = plan.reads.uses if unassigned else {}
+    by_axis = {axis: unassigned_places(figures, axis.place) for axis in plan.axes if (axis.key,) in unassigned}
+    filtered = {known.dimension.key for known in plan.query.filters}
+    by_filter = [keys for keys in unassigned if filtered.issuperset(keys)]
     for column_read in plan.distinct_reads if uses else ():
         told: set[MeasureExpression] = set()
-        for axis, places in unassigned.items():
+        for axis, places in by_axis.items():
             if places:
                 lines = {
                     operand: [row.key for row in rows if is_there(figures, row, column_read, blank)]
                     for operand, rows in uses.items()
                     if (blank := blank_members(figures.of(operand, column_read), figures.places, axis.place, places))
                 }
-                yield from amount_notes(plan, (axis.key,), lines, column_read, told)
+                yield from amount_notes(unassigned[axis.key,], (axis.key,), lines, column_read, told)
         if by_filter:
             totals = {operand: blank_totals(figures, operand, uses[operand], column_read) for operand in uses}
             for keys in by_filter:
-                yield from amount_notes(plan, keys, totals, column_read, told)
+                yield from amount_notes(unassigned[keys], keys, totals, column_read, told)
 
 
 def unassigned_places(figures: Figures, axis: int) -> Mapping[Hashable, int]:
@@ -79,7 +94,7 @@ def is_there(figures: Figures, row: Row, column_read: ColumnRead, places: Sequen
 
 
 def amount_notes(
-    plan: FigurePlan,
+    unassigned: Figures,
     keys: Sequence[str],
     lines: Mapping[MeasureExpression, Sequence[str]],
     column_read: ColumnRead,
@@ -87,9 +102,6 @@ def amount_notes(
 ) -> Iterator[Note]:
     """Yield the notes on operands that have rows without a member of some dimensions; add these operands to `told`."""
     asked = [operand for operand, keys_of_lines in lines.items() if keys_of_lines and operand not in told]
-    if not asked:
-        return
-    unassigned = without_members(plan, keys)
     read = unassigned.plan.column_read(column_read.side, column_read.shared)
     for operand in asked:
         amount = unassigned.of(operand, read)[-1]
@@ -105,10 +117,9 @@ def amount_notes(
             )
 
 
-def without_members(plan: FigurePlan, keys: Sequence[str]) -> Figures:
-    """Return the totals of the rows that have no member of some dimensions, under the other filters of a plan."""
+def without_members(plan: FigurePlan, keys: Sequence[str]) -> FigurePlan:
+    """Return the plan of the totals of the rows without a member of some dimensions, under the other filters."""
     others = [known for known in plan.query.filters if known.dimension.key not in keys]
     own = [filter_of(plan.reader.dimensions[key], (UNASSIGNED,), plan.reader) for key in keys]
-    return replace(
-        plan, query=replace(plan.query, filters=(*others, *own), breakdown=(), time=()), before_close=False
-    ).collect()
+    query = replace(plan.query, filters=(*others, *own), breakdown=(), time=())
+    return replace(plan, query=query, before_close=False)

@@ -30,14 +30,14 @@ def is_weighed(base: Base, axis: Axis, plan: FigurePlan) -> bool:
     return is_topped(base, axis, plan) and not base.over_members.counts
 
 
-def weight_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
+def weight_notes(figures: Figures, unbroken: Figures | None) -> Iterator[Note]:
     """Yield the note on weighted rows: that they do not add up as they stand, or that their total is another figure."""
     yield from uneven_rows(figures)
-    topped = axes_topped(plan)
-    alone = unbroken(figures) if topped else figures
-    differing = [said for row in plan.rows for said in differences(row, figures, alone)] if topped else []
+    if unbroken is None:
+        return
+    differing = [said for row in figures.plan.rows for said in differences(row, figures, unbroken)]
     if differing:
-        yield differing_total(topped, differing)
+        yield differing_total(axes_topped(figures.plan), differing)
 
 
 def uneven_rows(figures: Figures) -> Iterator[Note]:
@@ -72,14 +72,12 @@ def differing_total(topped: Sequence[str], differing: Sequence[str]) -> Note:
     return Note.of("weighted_rows", dimensions=" and ".join(topped), says=says)
 
 
-def unbroken(figures: Figures) -> Figures:
-    """Return the figures of a plan without its breakdown by members."""
-    query = figures.plan.query
-    plan = replace(
-        figures.plan,
-        query=replace(query, breakdown=tuple(dimension for dimension in query.breakdown if dimension.grain)),
-    )
-    return plan.collect()
+def unbroken_plan(plan: FigurePlan) -> FigurePlan | None:
+    """Return the plan of a report without its breakdown by members, None if its total is the figure without it."""
+    if not axes_topped(plan):
+        return None
+    breakdown = tuple(dimension for dimension in plan.query.breakdown if dimension.grain)
+    return replace(plan, query=replace(plan.query, breakdown=breakdown))
 
 
 def differences(row: Row, figures: Figures, alone: Figures) -> Iterator[str]:

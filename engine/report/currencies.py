@@ -27,6 +27,7 @@ from engine.notes.currency_notes import (
     rows_of_base,
     weights_by_base,
 )
+from engine.notes.report_reads import ReportFigures
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.rows import Row
 from engine.plans.weights import Axis, BaseWeights, Members, axis_total, memberships
@@ -201,3 +202,9 @@ def choices(axis: Axis, known: Mapping[int, Sequence[tuple[str, object]]], code:
     yield from (member for member, weight in known.get(code, ()) if weight)
     if axis_total(axis, code):
         yield None
+
+
+def shown_currencies(found: ReportFigures) -> ShownCurrencies:
+    """Return the currencies of the rows, columns and places of a report."""
+    frames = [pl.concat(each) for each in found.currencies]
+    return ShownCurrencies(found.figures, found.reads.currencies, frames)

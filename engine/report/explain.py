@@ -14,7 +14,9 @@ from engine.model.notes import Note
 from engine.model.scenarios import Variance
 from engine.model.stopping import Stop, never, watched
 from engine.notes.blank_causes import BlankCauses
-from engine.notes.currency_notes import MIXED
+from engine.notes.currency_notes import MIXED, currency_notes, currency_reads
+from engine.notes.report_reads import ReportFigures, ReportReads, collected
+from engine.notes.unassigned_notes import unassigned_plans
 from engine.notes.weight_notes import axes_topped, differing_total, uneven_rows, written
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.figure_forms import FigureForm, RatioForm, form_of
@@ -27,11 +29,12 @@ from engine.queries.explanations import LINES, ExplainQuery, said_of_by
 from engine.queries.filters import filter_of
 from engine.queries.times import joined
 from engine.queries.values import Query, ScenarioColumn
+from engine.report.currencies import shown_currencies
 from engine.report.data import Comparison
 from engine.report.explained_lists import ExplainedFigure, SidePairs, by_lines, by_members, present
 from engine.report.explanation import ExplainedList, Explanation, frame_of
 from engine.report.ranking import members_sharing
-from engine.report.run import CollectedPlan, collected, column_of, made_of
+from engine.report.run import column_of, made_of, scope_notes
 
 
 def explain(
@@ -54,13 +57,16 @@ def explain(
     for plan in plans.values():
         with said_of_by():
             admit(report_size(plan, None, most_groups, admit))
-    found = dict(zip(plans, collected(list(plans.values())), strict=True))
+    reads = [
+        ReportReads(plan, unassigned=unassigned_plans(plan), currencies=currency_reads(plan)) for plan in plans.values()
+    ]
+    found = dict(zip(plans, collected(reads), strict=True))
     whole = next(known for known in found.values() if not axes_topped(known.figures.plan))
     lists = tuple(list_of(key, figure, found.get(key, whole)) for key in asked.queries)
     notes = (*asked.whole.notes, *notes_of(figure, asked.variance, found, whole, lists))
     a, b = (present(total) for total in SidePairs(whole.figures).totals(figure.expression))
     plan = whole.figures.plan
-    currency = whole.currency if whole.currency != MIXED else whole.shown_currencies().of_row(figure.row)
+    currency = whole.currency if whole.currency != MIXED else shown_currencies(whole).of_row(figure.row)
     return made(figure, plan, lists, (a, b), tuple(dict.fromkeys(notes)), freshness(plan), currency)
 
 
@@ -234,16 +240,16 @@ def make_up_total(windows: Sequence[DateWindow]) -> bool:
 # The lists, and what is said beside them.
 
 
-def list_of(key: str, figure: ExplainedFigure, found: CollectedPlan) -> ExplainedList:
+def list_of(key: str, figure: ExplainedFigure, found: ReportFigures) -> ExplainedList:
     """Return one list of an explanation."""
-    return (by_lines if key == LINES else by_members)(key, figure, found.shown_currencies())
+    return (by_lines if key == LINES else by_members)(key, figure, shown_currencies(found))
 
 
 def notes_of(
     figure: ExplainedFigure,
     variance: Variance,
-    found: Mapping[str, CollectedPlan],
-    whole: CollectedPlan,
+    found: Mapping[str, ReportFigures],
+    whole: ReportFigures,
     lists: Sequence[ExplainedList],
 ) -> Iterator[Note]:
     """Yield the notes of an explanation: on the blanks of its totals first."""
@@ -252,10 +258,10 @@ def notes_of(
     for known in found.values():
         yield from blank_totals(figure, known.figures)
     for known in found.values():
-        yield from known.notes()
+        yield from scope_notes(known)
     for known in found.values():
         yield from uneven_rows(known.figures)
-        yield from known.currency_notes()
+        yield from currency_notes(known.plan, known.reads.currencies, known.currencies)
     for made_list in lists:
         pairs = zip(headings, (made_list.a, made_list.b), totals, strict=True)
         differing = [

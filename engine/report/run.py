@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-import polars as pl
-from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.model.calendar.periods import Period, PeriodRange
@@ -13,15 +11,16 @@ from engine.model.notes import Note
 from engine.model.scenarios import Side
 from engine.model.scope import Cuts
 from engine.model.stopping import watched
-from engine.notes.currency_notes import MIXED, CurrencyRead, currency_notes, currency_reads, currency_shown
+from engine.notes.currency_notes import MIXED, currency_notes
 from engine.notes.days import notes
 from engine.notes.operand_notes import operand_notes
-from engine.notes.outside_notes import outside_notes
+from engine.notes.outside_notes import outside_note, outside_reads
 from engine.notes.partial_notes import partial_notes
+from engine.notes.report_reads import ReportFigures, collected, report_reads
 from engine.notes.sum_notes import sum_notes
 from engine.notes.unassigned_notes import unassigned_notes
 from engine.notes.weight_notes import weight_notes
-from engine.plans.figures import FigurePlan, Figures, MetricPlan, ReportPlan, StatementPlan
+from engine.plans.figures import FigurePlan, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import Freshness, freshness
 from engine.plans.plan_reads import CARRIED
 from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
@@ -29,7 +28,7 @@ from engine.plans.rows import MeasureExpression, Row
 from engine.plans.windows import ColumnRead
 from engine.queries.values import ScenarioColumn
 from engine.report.blanks import blank_notes
-from engine.report.currencies import ShownCurrencies
+from engine.report.currencies import shown_currencies
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, period_key, style_of
 from engine.report.drill import column_drill, line_drill, place_drill
 from engine.report.permission import Permission, permission_of, size_of
@@ -51,79 +50,44 @@ def run(
     planned = plan.figures
     ranking = plan.ranking if isinstance(plan, MetricPlan) else None
     admit(report_size(planned, ranking, most_groups, admit))
-    order = order_plan(planned, ranking)
-    found, *ordering = collected([planned, *([order] if order else [])])
-    figures = found.figures
-    table = report_table(planned, figures, ranking, ordering[0].figures if ordering else None)
+    covers = planned.reader.statements[plan.key].covers if isinstance(plan, StatementPlan) else ()
+    reads = report_reads(planned, order_plan(planned, ranking), tuple(outside_reads(planned, covers)))
+    (found,) = collected([reads])
+    table = report_table(planned, found.figures, ranking, found.order)
     is_seen = [row.kind != "own" or table.by_row.holds(at) for at, row in enumerate(planned.rows)]
     shown = [at for at, seen in enumerate(is_seen) if seen]
-    covers = planned.reader.statements[plan.key].covers if isinstance(plan, StatementPlan) else ()
     said = (
         *planned.query.notes,
         *blank_notes(planned, table, is_seen),
-        *found.notes(covers),
-        *weight_notes(planned, figures),
-        *shared_notes(planned, figures),
-        *found.currency_notes(),
+        *scope_notes(found),
+        *weight_notes(found.figures, found.unbroken),
+        *shared_notes(planned, found.figures),
+        *currency_notes(planned, reads.currencies, found.currencies),
     )
     rows = [planned.rows[at] for at in shown]
-    figures_shown, notes_said = table.by_row.only(shown), tuple(dict.fromkeys(said))
-    made = made_of(plan, rows, figures_shown, table.places, notes_said, freshness(planned), found.currency)
+    figures, notes_said = table.by_row.only(shown), tuple(dict.fromkeys(said))
+    made = made_of(plan, rows, figures, table.places, notes_said, freshness(planned), found.currency)
     return with_currencies(made, found) if made.currency == MIXED else made
 
 
-def with_currencies(made: Report, found: "CollectedPlan") -> Report:
+def with_currencies(made: Report, found: ReportFigures) -> Report:
     """Return a report of several currencies with those of its lines, columns and places."""
-    shown = found.shown_currencies()
+    shown = shown_currencies(found)
     return replace(
         made, line_currencies=shown.lines, columns=shown.columns(made.columns), places=shown.places(made.places)
     )
 
 
-class CollectedPlan(Struct, frozen=True):
-    """The figures of a plan, and the currencies of their rows."""
-
-    figures: Figures
-    reads: Sequence[CurrencyRead]
-    currencies: Sequence[Sequence[pl.DataFrame]]
-
-    def notes(self, covers: Cuts = ()) -> Iterator[Note]:
-        """Yield the notes on its scope, days and sums."""
-        plan = self.figures.plan
-        yield from notes(plan)
-        yield from outside_notes(plan, covers)
-        yield from partial_notes(plan, self.figures)
-        yield from operand_notes(self.figures)
-        yield from unassigned_notes(self.figures)
-        yield from sum_notes(plan)
-
-    def shown_currencies(self) -> ShownCurrencies:
-        """Return the currencies of its rows, columns and places."""
-        return ShownCurrencies(self.figures, self.reads, [pl.concat(each) for each in self.currencies])
-
-    def currency_notes(self) -> Iterator[Note]:
-        """Yield the notes on its currencies and units."""
-        return currency_notes(self.figures.plan, self.reads, self.currencies)
-
-    @property
-    def currency(self) -> str:
-        """The currency of its amounts."""
-        return currency_shown(self.figures.plan, self.reads, self.currencies)
-
-
-def collected(plans: Sequence[FigurePlan]) -> list[CollectedPlan]:
-    """Collect the frames of some plans together, in one collect."""
-    reads = [currency_reads(plan) for plan in plans]
-    asked = [
-        [*(batch.reads for batch in plan.batches), *(read.reads for read in known)]
-        for plan, known in zip(plans, reads, strict=True)
-    ]
-    frames = iter(plans[0].reader.collect_each([read for each in asked for read in each], plans[0].stop))
-    found = []
-    for plan, known in zip(plans, reads, strict=True):
-        sums = [next(frames) for _ in plan.batches]
-        found.append(CollectedPlan(plan.finish(sums), known, [next(frames) for _ in known]))
-    return found
+def scope_notes(found: ReportFigures) -> Iterator[Note]:
+    """Yield the notes on the scope, days and sums of a report."""
+    plan = found.plan
+    yield from notes(plan)
+    for read, frames in zip(found.reads.outside, found.outside, strict=True):
+        yield from outside_note(read, frames, plan.reader)
+    yield from partial_notes(plan, found.figures)
+    yield from operand_notes(found.figures)
+    yield from unassigned_notes(found.figures, found.unassigned)
+    yield from sum_notes(plan)
 
 
 def outline(plan: ReportPlan) -> Report:

@@ -35,7 +35,7 @@ NOT_REMADE = {
 }
 OF_ONE_CALL = {  # classes whose objects belong to one call: nobody else reads what they keep
     *("AnswerParts", "Batch", "BlankCauses", "ColumnRead", "DayCauses", "DrillTemplate", "FigurePlan", "Figures"),
-    *("Inspection", "Layout", "MetricBuilder", "NestedRanking", "PlaceCut", "Platform", "Report", "RowFilter"),
+    *("Inspection", "Layout", "MetricBuilder", "RankedReport", "PlaceCut", "Platform", "Report", "RowFilter"),
     *("RowPlan", "SidePairs", "TableProfile", "Variances"),
 }
 FIRST, OFTEN = 200, 50  # cached methods, properties and functions: each of the first reads, then each fiftieth
