@@ -185,7 +185,7 @@ def connect(uri: str) -> psycopg.Connection[TupleRow]:
     try:
         return psycopg.connect(connection_string(uri), autocommit=True)
     except psycopg.Error as fault:
-        raise connection_error(fault) from None
+        raise connection_error(fault.with_traceback(None)) from None  # its frames hold what was not made in time
 
 
 def explain_no_connection(uri: str) -> StoreDown:

@@ -152,7 +152,8 @@ class PostgresWarehouse(Warehouse):
         try:
             return WatchedConnection.connect(self._parameters(), autocommit=True, prepare_threshold=None)
         except psycopg.Error as fault:
-            raise refusal("08", str(fault), self) from None
+            said = str(fault.with_traceback(None))  # whose frames hold a connection that was not made in time
+            raise refusal("08", said, self) from None
 
     def _close(self, session: WatchedConnection) -> None:
         session.close()

@@ -1,7 +1,7 @@
 """Engines that fail: nobody waits past a timeout, no thread is held, and every message says what to do."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -156,3 +156,21 @@ def test_readiness_has_a_check_of_the_engine(server: SeparateServer, monkeypatch
     assert server.process is not None
     with paused(server.process.pid), pytest.raises(StoreDown, match="PostgreSQL"):
         check_facts(placement)
+
+
+def test_a_session_that_is_not_made_in_time_is_closed(server: SeparateServer) -> None:
+    assert server.process is not None
+    before = sockets()
+    with paused(server.process.pid), closing(PostgresWarehouse(server.uri(), TIMEOUT)) as reader:
+        with pytest.raises(WarehouseDown) as down:
+            reader.ping()
+        assert sockets() == before, down.value  # though the failure is still at hand
+
+
+def sockets() -> set[str]:
+    """Return the sockets of this process."""
+    opened: set[str] = set()
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # that of this listing
+            opened.add(str(link.readlink()))
+    return {target for target in opened if target.startswith("socket:")}
