@@ -171,9 +171,9 @@ def test_a_large_file_is_sampled_and_its_ids_are_looked_up_in_every_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("sampling", "dialect"):
-        monkeypatch.setattr(f"server.ingest.{module}.WHOLE", 20_000)
-        monkeypatch.setattr(f"server.ingest.{module}.HEAD", 10_000)
-        monkeypatch.setattr(f"server.ingest.{module}.PIECE", 500)
+        monkeypatch.setattr(f"server.files.{module}.WHOLE", 20_000)
+        monkeypatch.setattr(f"server.files.{module}.HEAD", 10_000)
+        monkeypatch.setattr(f"server.files.{module}.PIECE", 500)
     path = tmp_path / "ledger.csv"
     rows = [f"2026-01-05;A{number % 7};{number},5;{'x' * 20}" for number in range(3_000)]
     rows[1_540] = "2026-01-05;RARE;1,5;x"
