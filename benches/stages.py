@@ -44,11 +44,11 @@ INSIDE = {  # functions that `run` calls, and the stage that each belongs to
     "collected": "amounts of the batches",
     "report_table": "figures of the lines",
     "blank_notes": "blanks and their causes",
-    "weight_notes": "notes",
+    "report_notes": "notes",
     "freshness": "freshness",
     "made_of": "lines and columns of the report",
 }
-REST = "notes, and the rest of the run"
+REST = "the rest of the run"
 Parameters = ParamSpec("Parameters")
 STAGES = ("request", *dict.fromkeys(INSIDE.values()), REST, "snapshot", "answer", "JSON text")
 

@@ -303,7 +303,7 @@ def blanks_named(names: Mapping[str, str]) -> str:
 
 
 def notes_as_data(notes: Iterable[Note]) -> list[Json]:
-    """Return the notes of an answer as JSON: one of each code, in the order of the first."""
+    """Return the notes of an answer as JSON: one of each code, those on blanks first, then by code."""
     return [as_data(code, found) for code, found in by_code(notes).items()]
 
 
@@ -313,11 +313,16 @@ def messages(notes: Iterable[Note]) -> list[str]:
 
 
 def by_code(notes: Iterable[Note]) -> dict[str, list[Note]]:
-    """Return notes by code, those of a code that differ in one name joined in one."""
+    """Return notes by code, those of a code that differ in one name joined in one.
+
+    The codes of blanks come first, in the order of `BLANKS`, then the others in the order of their letters.
+    """
     found: dict[str, list[Note]] = {}
     for note in dict.fromkeys(notes):
         found.setdefault(note.code, []).append(note)
-    return {code: joined(alike) for code, alike in found.items()}
+    of_blanks = [code for code in BLANKS if code in found]
+    others = sorted(code for code in found if code not in BLANKS)
+    return {code: joined(found[code]) for code in (*of_blanks, *others)}
 
 
 def joined(notes: Sequence[Note]) -> list[Note]:

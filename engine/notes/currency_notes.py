@@ -95,40 +95,60 @@ def currency_read(plan: FigurePlan, batch: Batch) -> CurrencyRead:
     return CurrencyRead(batch, column_reads, splits, tuple(reads))
 
 
-def currency_notes(
-    plan: FigurePlan, reads: Sequence[CurrencyRead], collected: Sequence[Sequence[pl.DataFrame]]
-) -> Iterator[Note]:
-    """Yield the notes on lines in several currencies or units, or in a currency that is not that of the books."""
+def currency_uses(
+    plan: FigurePlan, reads: Sequence[CurrencyRead], frames: Sequence[pl.DataFrame]
+) -> Mapping[Base, Sequence[CurrencyUse]]:
+    """Return the currencies of each base, from the frame of each read."""
     found: dict[Base, list[CurrencyUse]] = defaultdict(list)
-    units: dict[Base, list[UnitUse]] = defaultdict(list)
-    for read, frames in zip(reads, collected, strict=True):
-        rows = pl.concat(frames)
-        for base, held in currencies_by_base(plan, read, rows):
-            found[base].append(held)
-        for base, mixed in units_by_base(plan, read, rows):
-            units[base].append(mixed)
-    for held, keys in lines_by_use(plan, found).items():
-        currencies = currency_ids(held.dimension, held.codes, plan.reader)
-        about = {
-            "lines": first_of(keys, NAMED),
-            "scenario": held.scenario,
-            "currencies": first_of(currencies, NAMED),
-        }
-        if held.mixed:
-            yield Note.of("mixed_currency", **about, dimension=held.dimension)
-        elif not all(is_books_currency(held.dimension, member, plan.reader) for member in currencies):
-            yield Note.of("foreign_currency", **about)
-    for use, keys in lines_by_use(plan, units).items():
+    for read, rows in zip(reads, frames, strict=True):
+        for base, use in currencies_by_base(plan, read, rows):
+            found[base].append(use)
+    return found
+
+
+def unit_uses(
+    plan: FigurePlan, reads: Sequence[CurrencyRead], frames: Sequence[pl.DataFrame]
+) -> Mapping[Base, Sequence[UnitUse]]:
+    """Return the units that each base adds up, from the frame of each read."""
+    found: dict[Base, list[UnitUse]] = defaultdict(list)
+    for read, rows in zip(reads, frames, strict=True):
+        for base, use in units_by_base(plan, read, rows):
+            found[base].append(use)
+    return found
+
+
+def mixed_notes(plan: FigurePlan, uses: Mapping[Base, Sequence[CurrencyUse]]) -> Iterator[Note]:
+    """Yield the notes on lines in several currencies."""
+    for use, keys in lines_by_use(plan, uses).items():
+        if use.mixed:
+            yield Note.of("mixed_currency", **about_use(use, keys, plan.reader), dimension=use.dimension)
+
+
+def foreign_notes(plan: FigurePlan, uses: Mapping[Base, Sequence[CurrencyUse]]) -> Iterator[Note]:
+    """Yield the notes on lines in a currency that is not that of the books."""
+    for use, keys in lines_by_use(plan, uses).items():
+        members = currency_ids(use.dimension, use.codes, plan.reader)
+        if not use.mixed and not all(is_books_currency(use.dimension, member, plan.reader) for member in members):
+            yield Note.of("foreign_currency", **about_use(use, keys, plan.reader))
+
+
+def about_use(use: CurrencyUse, lines: Sequence[str], reader: Reader) -> Mapping[str, str]:
+    """Return the names of a note on currencies."""
+    currencies = first_of(currency_ids(use.dimension, use.codes, reader), NAMED)
+    return {"lines": first_of(lines, NAMED), "scenario": use.scenario, "currencies": currencies}
+
+
+def unit_notes(plan: FigurePlan, uses: Mapping[Base, Sequence[UnitUse]]) -> Iterator[Note]:
+    """Yield the notes on lines in several units."""
+    for use, keys in lines_by_use(plan, uses).items():
         named = {"lines": first_of(keys, NAMED), "units": first_of(use.units, NAMED)}
         yield Note.of("mixed_units", **named, scenario=use.scenario, dimension=use.dimension)
 
 
-def currency_shown(plan: FigurePlan, reads: Sequence[CurrencyRead], collected: Sequence[Sequence[pl.DataFrame]]) -> str:
+def currency_shown(plan: FigurePlan, uses: Mapping[Base, Sequence[CurrencyUse]]) -> str:
     """Return the currency of the amounts of a plan: that of their rows, MIXED for several, else that of the books."""
-    reader, shown = plan.reader, set[str]()
-    for read, frames in zip(reads, collected, strict=True):
-        for _, held in currencies_by_base(plan, read, pl.concat(frames)):
-            shown.add(currency_of(held.dimension, held.codes, reader))
+    reader = plan.reader
+    shown = {currency_of(use.dimension, use.codes, reader) for found in uses.values() for use in found}
     if shown and any(not base.measure.currency and base.measure.kind is FigureKind.MONEY for base in plan.bases):
         shown.add(reader.catalogue.currency)
     return next(iter(shown), reader.catalogue.currency) if len(shown) < 2 else MIXED

@@ -1,4 +1,4 @@
-"""Notes: the remarks on the figures of a plan."""
+"""Notes on the rows, days and sides of a plan, whatever its figures are."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -14,26 +14,15 @@ from engine.plans.rows import Expression, MeasureExpression
 from engine.plans.windows import ColumnRead
 
 
-def notes(plan: FigurePlan) -> Iterator[Note]:
-    """Yield the notes on the figures of a plan, except those on blanks, sums and currencies."""
-    rows = [(row.key, row.expression) for row in plan.rows if row.expression]
-    unmet = ("unmet conditions", plan.rows)
-    yield from plan.reader.memo_as_seen(unmet, lambda: unmet_notes(rows, plan.reader), len)
-    key = ("repeat notes", plan.rows, plan.availability)
-    yield from plan.reader.memo_as_seen(key, lambda: list(repeat_notes(plan)), len)
-    for column_read in plan.distinct_reads:
-        yield from window_notes(plan, column_read)
-        yield from variant_notes(plan, column_read.side)
-        yield from blend_notes(plan, column_read)
-        yield from open_notes(plan, column_read)
-        yield from anchor_notes(plan, column_read)
-    for column, column_reads in zip(plan.query.columns, plan.columns, strict=True):
-        if isinstance(column.reference, Variance):
-            yield from comparison_notes(plan, column.reference, *column_reads)
-
-
-def unmet_notes(figures: Sequence[tuple[str, Expression]], reader: Reader) -> Sequence[Note]:
+def unmet_notes(plan: FigurePlan) -> Sequence[Note]:
     """Return the note on metrics whose condition no visible member meets, with the lines that use them; or none."""
+    rows = [(row.key, row.expression) for row in plan.rows if row.expression]
+    key = ("unmet conditions", plan.rows)
+    return plan.reader.memo_as_seen(key, lambda: find_unmet(rows, plan.reader), len)
+
+
+def find_unmet(figures: Sequence[tuple[str, Expression]], reader: Reader) -> Sequence[Note]:
+    """Return the notes of `unmet_notes`."""
     lines: dict[str, None] = {}
     metrics: dict[str, None] = {}
     for line, expression in figures:
@@ -49,8 +38,14 @@ def is_unmet(operand: MeasureExpression, reader: Reader) -> bool:
     return any(not any(reader.sees(cut.dimension, member) for member in cut.ids) for cut in cuts)
 
 
-def repeat_notes(plan: FigurePlan) -> Iterator[Note]:
-    """Yield the notes on rows that repeat their aggregate."""
+def repeat_notes(plan: FigurePlan) -> Sequence[Note]:
+    """Return the notes on rows that repeat their aggregate."""
+    key = ("repeat notes", plan.rows, plan.availability)
+    return plan.reader.memo_as_seen(key, lambda: list(find_repeats(plan)), len)
+
+
+def find_repeats(plan: FigurePlan) -> Iterator[Note]:
+    """Yield the notes of `repeat_notes`."""
     availability = plan.availability
     repeats: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in plan.rows:
@@ -65,21 +60,32 @@ def repeat_notes(plan: FigurePlan) -> Iterator[Note]:
 
 
 def window_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
-    """Yield the notes on what a shifted view does to the range."""
-    side, asked, calendar = column_read.side, plan.query.asked, plan.reader.catalogue.calendar
-    window = side.window(calendar, asked)
-    if window is None:
-        return
+    """Yield the note that each period of a breakdown has a window of its own in a shifted view."""
+    if has_own_windows(plan, column_read.side):
+        yield Note.of("own_windows", scenario=column_read.side.key, window=column_read.windows[-1].label)
+
+
+def range_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
+    """Yield the note that the window of a shifted view replaces the range."""
+    side, asked = column_read.side, plan.query.asked
+    if side.has_window and asked.count > 1 and not has_own_windows(plan, side):
+        window = side.window(plan.reader.catalogue.calendar, asked)
+        if window is not None:
+            yield Note.of("window_replaces_range", scenario=side.key, window=window.label)
+
+
+def has_own_windows(plan: FigurePlan, side: Side) -> bool:
+    """Tell whether a shifted view has a window for each period of a breakdown, which do not make up its total."""
+    if len(plan.times) < 2 or not (side.has_window or side.moves_by_period):
+        return False
+    asked = plan.query.asked
     other_grain = any(axis.grain is not asked.grain for axis in plan.query.time)
-    if len(plan.times) > 1 and (side.has_window or (side.moves_by_period and other_grain)):
-        yield Note.of("own_windows", scenario=side.key, window=column_read.windows[-1].label)
-    elif side.has_window and asked.count > 1:
-        yield Note.of("window_replaces_range", scenario=side.key, window=window.label)
+    return (side.has_window or other_grain) and side.window(plan.reader.catalogue.calendar, asked) is not None
 
 
-def variant_notes(plan: FigurePlan, side: Side) -> Iterator[Note]:
+def variant_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the notes on domains that an adjustment of a variant cannot change."""
-    dimensions = plan.reader.dimensions
+    dimensions, side = plan.reader.dimensions, column_read.side
     for adjustment in (known for term in side.terms if term.variant for known in term.variant.adjustments):
         if not all(cut.dimension in dimensions for cut in adjustment.where):
             continue  # it changes nothing that is visible
@@ -125,9 +131,8 @@ def anchors(plan: FigurePlan, column_read: ColumnRead) -> list[tuple[Base, Ancho
 
 
 def anchor_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
-    """Yield the notes on the anchors of balances, and on anchors that differ."""
-    found = anchors(plan, column_read)
-    for base, anchor in found:
+    """Yield the notes on the anchors of balances."""
+    for base, anchor in anchors(plan, column_read):
         yield Note.of(
             "anchor",
             domain=base.domain,
@@ -135,30 +140,54 @@ def anchor_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
             scenario=column_read.side.key,
             anchor=anchor.period.code,
         )
-    closing = [(base, anchor) for base, anchor in found if not base.over_time.opening]
-    if len({anchor.window.last for _, anchor in closing}) > 1:
-        yield Note.of(
-            "anchors_differ",
-            anchors=", ".join(f"{base.domain} at {anchor.period.code}" for base, anchor in closing),
-        )
 
 
-def comparison_notes(plan: FigurePlan, variance: Variance, a: ColumnRead, b: ColumnRead) -> Iterator[Note]:
-    """Yield the notes on sides that differ in scope or anchor."""
-    sides = f"{variance.a.key} and {variance.b.key}"
-    if a.shared or b.shared:
-        yield Note.of("scope_differs", sides=sides)
-    behind = [
-        {
-            (base.domain, anchor.group.key): periods_behind(plan, column_read, anchor)
-            for base, anchor in anchors(plan, column_read)
-            if not base.over_time.opening
-        }
-        for column_read in (a, b)
-    ]
-    for group, periods in behind[0].items():
-        if behind[1].get(group, periods) != periods:
-            yield Note.of("anchors_differ", anchors=f"{group[0]} ({group[1]}) of {sides}")
+def closings(plan: FigurePlan, column_read: ColumnRead) -> list[tuple[Base, Anchor]]:
+    """Return the anchor of each closing balance for the total of a column read."""
+    return [(base, anchor) for base, anchor in anchors(plan, column_read) if not base.over_time.opening]
+
+
+def anchors_apart(plan: FigurePlan) -> Iterator[Note]:
+    """Yield the notes on closing balances that stand at different dates, in a column or between two sides."""
+    if not plan.reads.balances:
+        return
+    for column_read in plan.distinct_reads:
+        closing = closings(plan, column_read)
+        if len({anchor.window.last for _, anchor in closing}) > 1:
+            yield Note.of(
+                "anchors_differ",
+                anchors=", ".join(f"{base.domain} at {anchor.period.code}" for base, anchor in closing),
+            )
+    for variance, pair in compared(plan):
+        behind = [
+            {
+                (base.domain, anchor.group.key): periods_behind(plan, column_read, anchor)
+                for base, anchor in closings(plan, column_read)
+            }
+            for column_read in pair
+        ]
+        for group, periods in behind[0].items():
+            if behind[1].get(group, periods) != periods:
+                yield Note.of("anchors_differ", anchors=f"{group[0]} ({group[1]}) of {sides_of(variance)}")
+
+
+def scopes_apart(plan: FigurePlan) -> Iterator[Note]:
+    """Yield the notes on variances whose sides are cut to what the caller sees in both."""
+    for variance, pair in compared(plan):
+        if any(column_read.shared for column_read in pair):
+            yield Note.of("scope_differs", sides=sides_of(variance))
+
+
+def compared(plan: FigurePlan) -> Iterator[tuple[Variance, tuple[ColumnRead, ...]]]:
+    """Yield the variances of a plan with their sides."""
+    for column, column_reads in zip(plan.query.columns, plan.columns, strict=True):
+        if isinstance(column.reference, Variance):
+            yield column.reference, column_reads
+
+
+def sides_of(variance: Variance) -> str:
+    """Return the sides of a variance in words."""
+    return f"{variance.a.key} and {variance.b.key}"
 
 
 def periods_behind(plan: FigurePlan, column_read: ColumnRead, anchor: Anchor) -> int:

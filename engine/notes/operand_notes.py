@@ -14,19 +14,14 @@ from engine.plans.figures import FigurePlan, Figures
 from engine.plans.windows import ColumnRead, DomainRead
 
 
-def operand_notes(figures: Figures) -> Iterator[Note]:
-    """Yield the notes on operands that a formula counts though some of their days are not known."""
-    reads = figures.plan.reads
-    each = (base for row in reads.formulas.values() for base in row.day_bases.values())
-    domains = sorted({base.domain for base in each if base.over_time.is_flow})
-    for column_read in figures.plan.distinct_reads if reads.formulas else ():
-        yield from open_operand_notes(figures, column_read)
-        if len(domains) > 1:
-            yield from part_notes(figures, domains, column_read)
-
-
-def open_operand_notes(figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
+def open_operand_notes(figures: Figures) -> Iterator[Note]:
     """Yield the notes on operands that count as 0 in a period because it is open and they have no row."""
+    for column_read in figures.plan.distinct_reads if figures.plan.reads.formulas else ():
+        yield from open_operands(figures, column_read)
+
+
+def open_operands(figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
+    """Yield the notes of `open_operand_notes` in one column read."""
     plan = figures.plan
     for alike in plan.reads.operands:
         gappy = [operand for operand in alike if not is_whole(figures.of(operand, column_read))]
@@ -71,8 +66,16 @@ def is_there(column: Sequence[Figure], places: Sequence[int]) -> bool:
     return any(isinstance(column[at], Exact) for at in watched(places))
 
 
-def part_notes(figures: Figures, domains: Sequence[str], column_read: ColumnRead) -> Iterator[Note]:
+def part_notes(figures: Figures) -> Iterator[Note]:
     """Yield the notes on flows that are loaded for fewer periods of the total than others of the same formula."""
+    each = (base for row in figures.plan.reads.formulas.values() for base in row.day_bases.values())
+    domains = sorted({base.domain for base in each if base.over_time.is_flow})
+    for column_read in figures.plan.distinct_reads if len(domains) > 1 else ():
+        yield from parts_of_flows(figures, domains, column_read)
+
+
+def parts_of_flows(figures: Figures, domains: Sequence[str], column_read: ColumnRead) -> Iterator[Note]:
+    """Yield the notes of `part_notes` in one column read."""
     plan = figures.plan
     lacking = {domain: lacked_periods(plan, column_read, domain) for domain in domains}
     for domain, lacks in lacking.items():

@@ -68,6 +68,14 @@ def find_unreached(cut: Cut, leaf: str, bases: tuple[Base, ...], reader: Reader)
     return frozenset(inside)
 
 
+def outside_notes(
+    reads: Sequence[LeafRead], collected: Sequence[Sequence[pl.DataFrame]], reader: Reader
+) -> Iterator[Note]:
+    """Yield the notes on leaves that a statement covers and no line reaches, from the collected frames of each read."""
+    for read, frames in zip(reads, collected, strict=True):
+        yield from outside_note(read, frames, reader)
+
+
 def outside_note(read: LeafRead, frames: Sequence[pl.DataFrame], reader: Reader) -> Iterator[Note]:
     """Yield the note on the leaves of a read that have amounts: the largest, their number, their sum."""
     leaf, base = reader.catalogue.dimensions[read.cut.dimension].leaf, read.base

@@ -17,8 +17,9 @@ from engine.plans.rows import MeasureExpression
 from engine.plans.windows import ColumnRead
 
 
-def partial_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
+def partial_notes(figures: Figures) -> Iterator[Note]:
     """Yield the notes on what a scenario lacks, by itself or beside another."""
+    plan = figures.plan
     for column_read in plan.distinct_reads:
         yield from counterpart_notes(plan, column_read)
     beside_each: dict[tuple[ColumnRead, frozenset[ColumnRead]], None] = {}

@@ -1,12 +1,22 @@
 """Report reads: the figures of a report, and what its ranking and its notes read besides, in one collect."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import polars as pl
 from msgspec import Struct
 
 from engine.books.reader import FactRead
-from engine.notes.currency_notes import CurrencyRead, currency_reads, currency_shown
+from engine.model.catalogue import Base
+from engine.notes.currency_notes import (
+    CurrencyRead,
+    CurrencyUse,
+    UnitUse,
+    currency_reads,
+    currency_shown,
+    currency_uses,
+    unit_uses,
+)
 from engine.notes.outside_notes import LeafRead
 from engine.notes.unassigned_notes import Keys, unassigned_plans
 from engine.notes.weight_notes import unbroken_plan
@@ -55,7 +65,7 @@ class ReportReads(Struct, frozen=True):
         )
 
 
-class ReportFigures(Struct, frozen=True):
+class ReportFigures(Struct, frozen=True, dict=True):
     """What a report has read."""
 
     reads: ReportReads
@@ -71,10 +81,25 @@ class ReportFigures(Struct, frozen=True):
         """The plan of the report."""
         return self.reads.plan
 
+    @cached_property
+    def currency_rows(self) -> Sequence[pl.DataFrame]:
+        """The currencies and units of each read."""
+        return [pl.concat(frames) for frames in self.currencies]
+
+    @cached_property
+    def currency_uses(self) -> Mapping[Base, Sequence[CurrencyUse]]:
+        """The currencies of its bases."""
+        return currency_uses(self.plan, self.reads.currencies, self.currency_rows)
+
+    @property
+    def unit_uses(self) -> Mapping[Base, Sequence[UnitUse]]:
+        """The units that its bases add up."""
+        return unit_uses(self.plan, self.reads.currencies, self.currency_rows)
+
     @property
     def currency(self) -> str:
         """The currency of its amounts."""
-        return currency_shown(self.plan, self.reads.currencies, self.currencies)
+        return currency_shown(self.plan, self.currency_uses)
 
 
 def report_reads(plan: FigurePlan, order: FigurePlan | None = None, outside: Sequence[LeafRead] = ()) -> ReportReads:

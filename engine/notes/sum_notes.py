@@ -28,18 +28,6 @@ from engine.queries.values import Filter
 FINER = (Grain.DATE, Grain.WEEK)  # grains finer than a month
 
 
-def sum_notes(plan: FigurePlan) -> Iterator[Note]:
-    """Yield the notes on sums and names that mislead."""
-    reads, balances = plan.distinct_reads, summed_balances(plan)
-    compared = dict.fromkeys((term.scenario.id, known.shared) for known in reads for term in known.side.terms)
-    yield from sign_notes(plan)
-    yield from header_notes(plan.query.filters, plan.query.domains, list(compared), plan.reader)
-    for column_read in reads:
-        yield from posting_notes(plan, column_read)
-        yield from leap_notes(plan, column_read)
-        yield from balance_notes(plan, column_read, balances)
-
-
 def sign_notes(plan: FigurePlan) -> Iterator[Note]:
     """Yield the notes on lines that show a metric with the other sign."""
     lines: dict[str, list[str]] = defaultdict(list)
@@ -112,7 +100,14 @@ def ends_february(span: Span) -> bool:
     return (span.last.month, span.last.day) == (2, 29 if isleap(span.last.year) else 28)
 
 
-def header_notes(
+def header_notes(plan: FigurePlan) -> Iterator[Note]:
+    """Yield the notes on filtered members that carry no rows but head a subtree."""
+    column_reads = plan.distinct_reads
+    compared = dict.fromkeys((term.scenario.id, known.shared) for known in column_reads for term in known.side.terms)
+    yield from headers(plan.query.filters, plan.query.domains, list(compared), plan.reader)
+
+
+def headers(
     filters: Iterable[Filter], domains: Sequence[Domain], compared: Sequence[tuple[str, frozenset[str]]], reader: Reader
 ) -> Iterator[Note]:
     """Yield the notes on filtered members that carry no rows but head a subtree.
@@ -155,21 +150,23 @@ def heads_of(tree: str, reader: Reader) -> Iterator[tuple[int, str]]:
                 yield leaf, key
 
 
-def balance_notes(plan: FigurePlan, column_read: ColumnRead, balances: Iterable["SummedBalance"]) -> Iterator[Note]:
+def balance_notes(plan: FigurePlan) -> Iterator[Note]:
     """Yield the notes on metrics that add up balances of several periods."""
-    summed: dict[tuple[str, str], set[Base]] = defaultdict(set)
-    for balance in balances:
-        if adds_up_balances(plan, column_read, balance):
-            summed[balance.base.domain, balance.group.key].add(balance.base)
-    for (domain, group), bases in summed.items():
-        lines = [row.key for row in plan.rows if row.expression and not bases.isdisjoint(row.expression.bases)]
-        yield Note.of(
-            "balances_summed",
-            lines=quoted(lines, NAMED),
-            domain=domain,
-            group=group,
-            scenario=column_read.side.key,
-        )
+    balances = summed_balances(plan)
+    for column_read in plan.distinct_reads if balances else ():
+        summed: dict[tuple[str, str], set[Base]] = defaultdict(set)
+        for balance in balances:
+            if adds_up_balances(plan, column_read, balance):
+                summed[balance.base.domain, balance.group.key].add(balance.base)
+        for (domain, group), bases in summed.items():
+            lines = [row.key for row in plan.rows if row.expression and not bases.isdisjoint(row.expression.bases)]
+            yield Note.of(
+                "balances_summed",
+                lines=quoted(lines, NAMED),
+                domain=domain,
+                group=group,
+                scenario=column_read.side.key,
+            )
 
 
 class SummedBalance(Struct, frozen=True):

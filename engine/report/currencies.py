@@ -206,5 +206,4 @@ def choices(axis: Axis, known: Mapping[int, Sequence[tuple[str, object]]], code:
 
 def shown_currencies(found: ReportFigures) -> ShownCurrencies:
     """Return the currencies of the rows, columns and places of a report."""
-    frames = [pl.concat(each) for each in found.currencies]
-    return ShownCurrencies(found.figures, found.reads.currencies, frames)
+    return ShownCurrencies(found.figures, found.reads.currencies, found.currency_rows)

@@ -14,8 +14,10 @@ from engine.model.notes import Note
 from engine.model.scenarios import Variance
 from engine.model.stopping import Stop, never, watched
 from engine.notes.blank_causes import BlankCauses
-from engine.notes.currency_notes import MIXED, currency_notes, currency_reads
+from engine.notes.currency_notes import MIXED, currency_reads
 from engine.notes.report_reads import ReportFigures, ReportReads, collected
+from engine.notes.shared_rows import members_sharing
+from engine.notes.table import report_notes
 from engine.notes.unassigned_notes import unassigned_plans
 from engine.notes.weight_notes import axes_topped, differing_total, uneven_rows, written
 from engine.plans.day_causes import NO_ROWS
@@ -33,8 +35,9 @@ from engine.report.currencies import shown_currencies
 from engine.report.data import Comparison
 from engine.report.explained_lists import ExplainedFigure, SidePairs, by_lines, by_members, present
 from engine.report.explanation import ExplainedList, Explanation, frame_of
-from engine.report.ranking import members_sharing
-from engine.report.run import column_of, made_of, scope_notes
+from engine.report.run import column_of, made_of
+
+WITHOUT = ("shared_rows", "weighted_rows")  # notes of reports: the lists tell of their rows and totals themselves
 
 
 def explain(
@@ -258,10 +261,9 @@ def notes_of(
     for known in found.values():
         yield from blank_totals(figure, known.figures)
     for known in found.values():
-        yield from scope_notes(known)
+        yield from report_notes(known, WITHOUT)
     for known in found.values():
         yield from uneven_rows(known.figures)
-        yield from currency_notes(known.plan, known.reads.currencies, known.currencies)
     for made_list in lists:
         pairs = zip(headings, (made_list.a, made_list.b), totals, strict=True)
         differing = [

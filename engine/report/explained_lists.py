@@ -11,6 +11,7 @@ from engine.model.catalogue import Base, Format, Metric
 from engine.model.exact import ONE, ZERO, Exact
 from engine.model.formulas import Figure, FigureKind
 from engine.model.stopping import watched
+from engine.notes.shared_rows import members_sharing
 from engine.notes.weight_notes import is_topped
 from engine.plans.figure_forms import FigureForm, RatioForm, terms_of_sum
 from engine.plans.figures import FigurePlan, Figures
@@ -41,7 +42,7 @@ from engine.report.explanation import (
     ExplainedRow,
 )
 from engine.report.figure_table import LabelledMembers, place_of
-from engine.report.ranking import OTHERS_LABEL, exclusion_of, members_sharing
+from engine.report.ranking import OTHERS_LABEL, exclusion_of
 
 RATE, PRICE = "rate", "price"
 Known = tuple[Exact | None, Exact | None]  # both sides, None without a figure

@@ -21,8 +21,8 @@ from engine.model.requests import Selection
 from engine.model.scope import NOTHING
 from engine.model.stopping import Stop, never, watched
 from engine.notes.currency_notes import MIXED, currency_of
-from engine.notes.days import unmet_notes
-from engine.notes.sum_notes import header_notes
+from engine.notes.days import find_unmet
+from engine.notes.sum_notes import headers
 from engine.plans.contributions import cause_of_blank, contributions, total_of
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.freshness import Freshness, freshness_of
@@ -143,12 +143,12 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
         notes=(
             *query.notes,
             *(
-                unmet_notes([(query.written, plan.named.expression)], reader)
+                find_unmet([(query.written, plan.named.expression)], reader)
                 if plan and plan.named and query.written
                 else ()
             ),
             *([] if plan is None or isinstance(total, Exact) else blank_notes(plan, stop)),
-            *header_notes(query.filters, [query.domain], own, reader),
+            *headers(query.filters, [query.domain], own, reader),
         ),
         catalogue_version=reader.catalogue.version,
         data_version=reader.data_version,

@@ -19,6 +19,7 @@ from engine.model.exact import ONE, Exact
 from engine.model.formulas import Figure
 from engine.model.requests import Exclusion
 from engine.model.stopping import watched
+from engine.notes.shared_rows import members_sharing
 from engine.plans.figures import FigurePlan, Figures, collect_together
 from engine.plans.report_size import refuse_too_many_shown
 from engine.plans.weights import Axis
@@ -285,17 +286,6 @@ def refuse_shared_leaves(axis: Axis, reader: Reader) -> None:
             f"Leave top out, or filter {axis.key} by nodes that share none.",
             field="top",
         )
-
-
-def members_sharing(axis: Axis, reader: Reader) -> tuple[str, str] | None:
-    """Return two members of an axis that have a visible leaf in common, None if no two do."""
-    sees = reader.sees_leaf(axis.key)
-    owners: dict[int, str] = {}
-    for member in watched(axis.ids if reader.members(axis.key).top() is not None else ()):
-        for code in watched(axis.members[member]):
-            if (axis.kept is None or code in axis.kept) and sees(code) and owners.setdefault(code, member) != member:
-                return owners[code], member
-    return None
 
 
 def too_many_groups() -> BadArguments:

@@ -11,15 +11,10 @@ from engine.model.notes import Note
 from engine.model.scenarios import Side
 from engine.model.scope import Cuts
 from engine.model.stopping import watched
-from engine.notes.currency_notes import MIXED, currency_notes
-from engine.notes.days import notes
-from engine.notes.operand_notes import operand_notes
-from engine.notes.outside_notes import outside_note, outside_reads
-from engine.notes.partial_notes import partial_notes
+from engine.notes.currency_notes import MIXED
+from engine.notes.outside_notes import outside_reads
 from engine.notes.report_reads import ReportFigures, collected, report_reads
-from engine.notes.sum_notes import sum_notes
-from engine.notes.unassigned_notes import unassigned_notes
-from engine.notes.weight_notes import weight_notes
+from engine.notes.table import report_notes
 from engine.plans.figures import FigurePlan, MetricPlan, ReportPlan, StatementPlan
 from engine.plans.freshness import Freshness, freshness
 from engine.plans.plan_reads import CARRIED
@@ -34,7 +29,6 @@ from engine.report.drill import column_drill, line_drill, place_drill
 from engine.report.permission import Permission, permission_of, size_of
 from engine.report.ranking import order_plan, report_table
 from engine.report.report import Report
-from engine.report.shared_rows import shared_notes
 
 NODES = ("node", "own", "memo")  # kinds of row
 
@@ -59,10 +53,7 @@ def run(
     said = (
         *planned.query.notes,
         *blank_notes(planned, table, is_seen),
-        *scope_notes(found),
-        *weight_notes(found.figures, found.unbroken),
-        *shared_notes(planned, found.figures),
-        *currency_notes(planned, reads.currencies, found.currencies),
+        *report_notes(found),
     )
     rows = [planned.rows[at] for at in shown]
     figures, notes_said = table.by_row.only(shown), tuple(dict.fromkeys(said))
@@ -76,18 +67,6 @@ def with_currencies(made: Report, found: ReportFigures) -> Report:
     return replace(
         made, line_currencies=shown.lines, columns=shown.columns(made.columns), places=shown.places(made.places)
     )
-
-
-def scope_notes(found: ReportFigures) -> Iterator[Note]:
-    """Yield the notes on the scope, days and sums of a report."""
-    plan = found.plan
-    yield from notes(plan)
-    for read, frames in zip(found.reads.outside, found.outside, strict=True):
-        yield from outside_note(read, frames, plan.reader)
-    yield from partial_notes(plan, found.figures)
-    yield from operand_notes(found.figures)
-    yield from unassigned_notes(found.figures, found.unassigned)
-    yield from sum_notes(plan)
 
 
 def outline(plan: ReportPlan) -> Report:

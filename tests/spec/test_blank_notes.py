@@ -7,7 +7,7 @@ import pytest
 
 from engine.door import Door
 from engine.model.formulas import Nothing
-from engine.model.notes import BLANKS, Note, messages, notes_as_data
+from engine.model.notes import BLANKS, Note, by_code, messages, notes_as_data
 from engine.report.inspection import Inspection
 from engine.report.report import Report
 from tests.support.small import figures, small_books
@@ -313,3 +313,8 @@ def test_a_quotient_whose_divisor_alone_has_no_rows_names_it(tmp_path: Path) -> 
 def test_a_quotient_without_any_row_names_no_divisor(books: Door) -> None:
     report = books.statement("all", scenarios=A, period="2021-02", filters={"entity": "E3"})
     assert [known for known in blanks(report) if known[0] == "no_rows"] == [("no_rows", {})]
+
+
+def test_the_notes_on_blanks_come_first_and_the_others_by_code() -> None:
+    said = ("undated", "no_rows", "nothing_visible", "no_window", "newer_data")
+    assert list(by_code(map(Note.of, said))) == ["no_window", "no_rows", "newer_data", "nothing_visible", "undated"]

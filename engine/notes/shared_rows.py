@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
+from engine.books.reader import Reader
 from engine.model.errors import quoted
 from engine.model.exact import ONE, ZERO, Exact
 from engine.model.notes import Note
@@ -12,11 +13,11 @@ from engine.plans.figures import FigurePlan, Figures
 from engine.plans.rows import MeasureExpression, Row
 from engine.plans.weights import Axis
 from engine.plans.windows import ColumnRead
-from engine.report.ranking import members_sharing
 
 
-def shared_notes(plan: FigurePlan, figures: Figures) -> Iterator[Note]:
+def shared_notes(figures: Figures) -> Iterator[Note]:
     """Yield the note on each dimension of a breakdown whose rows share leaves that the caller sees."""
+    plan = figures.plan
     for axis in plan.axes:
         sharing = plan.reader.memo_as_seen(("sharing", axis), partial(members_sharing, axis, plan.reader))
         if sharing:
@@ -49,3 +50,14 @@ def surplus(figures: Figures, expression: MeasureExpression, axis: Axis, read: C
 def written_amount(amount: Exact, row: Row, plan: FigurePlan) -> str:
     """Return an amount as digits at the scale of the report."""
     return written(amount, row, plan.query.scale)
+
+
+def members_sharing(axis: Axis, reader: Reader) -> tuple[str, str] | None:
+    """Return two members of an axis that have a visible leaf in common, None if no two do."""
+    sees = reader.sees_leaf(axis.key)
+    owners: dict[int, str] = {}
+    for member in watched(axis.ids if reader.members(axis.key).top() is not None else ()):
+        for code in watched(axis.members[member]):
+            if (axis.kept is None or code in axis.kept) and sees(code) and owners.setdefault(code, member) != member:
+                return owners[code], member
+    return None
