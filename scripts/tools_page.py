@@ -13,6 +13,7 @@ from typing import Any
 from benches.books import demo_books
 from engine.model.errors import Refusal
 from engine.model.notes import NOTES
+from server.base.notes import SERVER_NOTES
 from server.tools.tool import Tool
 from server.tools.toolbox import TOOLS
 from tests.support.demo import ROWS
@@ -218,7 +219,7 @@ def notes() -> Iterator[str]:
     yield "An answer has one note of each code. A `caution` may change what a reader of the figures concludes.\n"
     yield "| `code` | Severity | Message |"
     yield "|---|---|---|"
-    for code, wording in sorted(NOTES.items()):
+    for code, wording in sorted({**NOTES, **SERVER_NOTES}.items()):
         yield f"| `{code}` | {wording.severity.value} | {cell(wording.sentence)} |"
     yield ""
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.errors import first_of, quoted
 from engine.model.stopping import watched
@@ -224,26 +225,6 @@ NOTES: dict[str, Wording] = {
         "A chart shows figures of one unit, here {unit}. Left out: {left}. Draw them by chart_spec.unit: {others}.",
         ("unit", "left", "others"),
     ),
-    "not_drawn": Wording(Severity.INFO, "There is no picture: {reason}."),
-    "snapshot_too_large": Wording(
-        Severity.INFO,
-        "This result is larger than what can be kept ({limit}), so it has no data_ref. Ask for less of it.",
-    ),
-    "snapshot_unavailable": Wording(
-        Severity.INFO, "This result could not be kept just now, so it has no data_ref. Call again later to have one."
-    ),
-    "withheld": Wording(
-        Severity.INFO,
-        "Extracts, constants, row counts and messages are left out where a dataset holds more than you may see.",
-    ),
-    "history_unavailable": Wording(
-        Severity.CAUTION,
-        "The history of loads cannot be read just now, so the last loads are left out. Call again shortly.",
-    ),
-    "type_differs": Wording(
-        Severity.CAUTION,
-        "The file was said to be {said} and came as {sent}: a page that asks for a login may have come in its place.",
-    ),
     "top_reduced": Wording(Severity.INFO, "top {got} is above the maximum; {maximum} was used."),
     "largest_kept": Wording(
         Severity.CAUTION,
@@ -276,7 +257,12 @@ class Note(Struct, frozen=True):
 
     def with_names(self, **about: Name) -> "Note":
         """Return the note with more names."""
-        return Note(self.code, (*self.about, *about.items()))
+        return replace(self, about=(*self.about, *about.items()))
+
+    @property
+    def wording(self) -> Wording:
+        """Its severity and message."""
+        return NOTES[self.code]
 
     @property
     def message(self) -> str:
@@ -286,13 +272,13 @@ class Note(Struct, frozen=True):
     def sentence(self, most: int) -> str:
         """Return the message with at most `most` names of each list."""
         names = {key: quoted(value, most) if isinstance(value, tuple) else value for key, value in self.about}
-        wording = NOTES[self.code]
+        wording = self.wording
         sentence = wording.of_operands if wording.of_operands and "operands" in names else wording.sentence
         return sentence.format(**names, where=blanks_named(names))
 
     def as_data(self) -> Json:
         """Return the keys code, severity and message, then the names that a program reads."""
-        return as_data(self.code, [self])
+        return as_data([self])
 
 
 def blanks_named(names: Mapping[str, str]) -> str:
@@ -304,7 +290,7 @@ def blanks_named(names: Mapping[str, str]) -> str:
 
 def notes_as_data(notes: Iterable[Note]) -> list[Json]:
     """Return the notes of an answer as JSON: one of each code, those on blanks first, then by code."""
-    return [as_data(code, found) for code, found in by_code(notes).items()]
+    return [as_data(found) for found in by_code(notes).values()]
 
 
 def messages(notes: Iterable[Note]) -> list[str]:
@@ -338,11 +324,13 @@ def joined(notes: Sequence[Note]) -> list[Note]:
         for note, others in zip(notes, apart, strict=True):
             places.setdefault(others, tuple(name for name, _ in note.about))
             alike.setdefault(others, []).extend(value for name, value in note.about if name == key)
-        code = notes[0].code
+        first = notes[0]
         notes = [
-            Note(code, tuple((name, {**dict(others), key: together(values)}[name]) for name in places[others]))
+            replace(
+                first, about=tuple((name, {**dict(others), key: together(values)}[name]) for name in places[others])
+            )
             if values
-            else Note(code, others)
+            else replace(first, about=others)
             for others, values in watched(alike.items())
         ]
     return list(notes)
@@ -368,9 +356,9 @@ def message_of(notes: Sequence[Note]) -> str:
     return " ".join([*sentences, *([f"And {more} more of the kind."] if more > 0 else ())])
 
 
-def as_data(code: str, notes: Sequence[Note]) -> Json:
+def as_data(notes: Sequence[Note]) -> Json:
     """Return some notes of one code as one: code, severity and message, then the names that a program reads."""
-    wording = NOTES[code]
+    code, wording = notes[0].code, notes[0].wording
     found: dict[str, list[Name]] = {}
     for note in watched(notes):
         for key, value in note.about:

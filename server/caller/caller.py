@@ -13,7 +13,6 @@ from msgspec import Struct, field
 from engine.books.books import Shelf
 from engine.books.reader import Reader
 from engine.model.errors import ExpiredReference, Unavailable
-from engine.model.notes import Note
 from engine.model.profiles import Profile
 from engine.plans.report_size import MOST_FIGURES, MOST_GROUPS, ReportSize
 from engine.present.answers.budget import DataRef
@@ -21,6 +20,7 @@ from engine.report.admission import Snapshot, admit
 from engine.report.snapshots import Kept, given, keep
 from server.base.errors import TransformLimit
 from server.base.interfaces import ClaimsRecord, Principal, Principals, Snapshots, StoreDown
+from server.base.notes import ServerNote
 from server.caller.feeds import CallerFeeds, Feeds
 from server.caller.files import Archive, CallerFiles
 from server.caller.importer import Importer
@@ -53,13 +53,13 @@ class CallerDatasets(Struct, frozen=True):
         """
         data = keep(kept)
         if len(data) > MOST_BYTES:
-            return answer(DataRef(note=Note.of("snapshot_too_large", limit=f"{MOST_BYTES >> 20} MB")))
+            return answer(DataRef(note=ServerNote.of("snapshot_too_large", limit=f"{MOST_BYTES >> 20} MB")))
         try:
             with self.snapshots.keeping(self.owner, data) as reference:
                 return answer(DataRef(reference))
         except StoreDown as down:
             log.info("a result was not kept: %s", down)
-            return answer(DataRef(note=Note.of("snapshot_unavailable")))
+            return answer(DataRef(note=ServerNote.of("snapshot_unavailable")))
 
     def admit(self, reference: str) -> Snapshot:
         """Return a kept result that this caller may still see in full; raises ExpiredReference otherwise."""

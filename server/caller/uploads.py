@@ -13,6 +13,7 @@ from server.base.errors import UnknownFile, UploadIncomplete
 from server.base.file_names import ANY_TYPE, sanitize_mime_type, sanitize_name, validate_mime_type, validate_name
 from server.base.interfaces import File, Principal, StoreDown, Upload, UploadState
 from server.base.links import FILE_ID, LinkPurpose
+from server.base.notes import ServerNote
 from server.base.requests import HostFile, UploadRequest
 from server.caller.files import MEGABYTE, Archive, now, over_quota, unavailable
 from server.caller.importer import FIELD, DownloadedFile, Importer
@@ -138,7 +139,7 @@ class CallerImports(Struct, frozen=True):
             sent = sanitize_mime_type(found.mime_type)
             said = sanitize_mime_type(asked.mime_type or sent)
             differs = ANY_TYPE not in (said, sent) and said != sent
-            notes = [Note.of("type_differs", said=said, sent=sent)] if differs else []
+            notes = [ServerNote.of("type_differs", said=said, sent=sent)] if differs else []
             room = self._most if found.size is None else self._held_to(found.size)
             with self.uploads.room(sanitize_name(asked.file_name or ""), said, room) as upload:
                 return ImportedFile(self._filed(found, upload), notes)

@@ -19,6 +19,7 @@ from engine.report.transform import ScriptOutput, Transform, transformed
 from sandbox.job import MOST_FRAMES
 from sandbox.render import RenderError
 from server.base.errors import QuotaExceeded, TransformFailed
+from server.base.notes import ServerNote
 from server.base.requests import ChartRequest
 from server.caller.caller import Caller
 from server.caller.scripts import ScriptResult
@@ -173,14 +174,14 @@ def pictures_of(
             picture = caller.scripts.draw(drawn.vega_lite, spec.format)
             file = given_json(caller.files.picture(transform, spec.format, picture))
         except RenderError as failed:
-            notes.append(Note.of("not_drawn", reason=str(failed)))
+            notes.append(ServerNote.of("not_drawn", reason=str(failed)))
         except (QuotaExceeded, Unavailable) as refused:
-            notes.append(Note.of("not_drawn", reason=refused.error.rstrip(".")))
+            notes.append(ServerNote.of("not_drawn", reason=refused.error.rstrip(".")))
     if is_shown:
         try:
             shown = caller.scripts.picture(drawn.vega_lite)
         except RenderError as failed:
-            notes.append(Note.of("not_drawn", reason=str(failed)))
+            notes.append(ServerNote.of("not_drawn", reason=str(failed)))
     return ChartPictures(file, shown, tuple(notes))
 
 

@@ -7,6 +7,7 @@ from engine.model.calendar.periods import Period
 from engine.model.errors import ECHO_NAMES, BadArguments, UnknownName, closest, guess, quoted
 from engine.model.notes import Note
 from engine.queries.values import LastClosed
+from server.base.notes import ServerNote
 from server.base.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
 from server.caller.caller import Caller
 from server.feeds.feeds import Binding, LoadStatus
@@ -122,7 +123,7 @@ def limit_of(limit: int | None) -> tuple[int, list[Note]]:
 
 def withheld(feeds: Iterable[VisibleFeed]) -> list[Note]:
     """Return a note if details are hidden because the caller may read only part of a dataset."""
-    return [] if all(feed.whole for feed in feeds) else [Note.of("withheld")]
+    return [] if all(feed.whole for feed in feeds) else [ServerNote.of("withheld")]
 
 
 # How fresh the data is: loads and feeds.

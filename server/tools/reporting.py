@@ -26,6 +26,7 @@ from engine.report.explanation import Explanation
 from engine.report.inspection import inspect
 from engine.report.run import outline, run
 from sandbox.render import RenderError
+from server.base.notes import ServerNote
 from server.base.requests import EmptyRequest, SourceRequest
 from server.caller.caller import Caller
 from server.tools.examples import (
@@ -114,9 +115,9 @@ def bridge_of(found: Explanation, caller: Caller) -> BridgePicture:
         drawn = bridge(found)
         return BridgePicture(drawn, caller.scripts.picture(drawn.vega_lite))
     except ChartInvalid as refused:
-        return BridgePicture(notes=(Note.of("not_drawn", reason=refused.error.rstrip(".") + FEWER),))
+        return BridgePicture(notes=(ServerNote.of("not_drawn", reason=refused.error.rstrip(".") + FEWER),))
     except RenderError as failed:
-        return BridgePicture(notes=(Note.of("not_drawn", reason=str(failed)),))
+        return BridgePicture(notes=(ServerNote.of("not_drawn", reason=str(failed)),))
 
 
 def reported(plan: ReportPlan, caller: Caller, *, is_summary: bool) -> Answer:

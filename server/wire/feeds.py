@@ -11,6 +11,7 @@ from engine.model.errors import ECHO_CHARACTERS, cut
 from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, list_fields, split
+from server.base.notes import ServerNote
 from server.caller.feeds import LastLoads
 from server.daemon.schedule import next_slot
 from server.feeds.feeds import Attachment, Binding, ColumnMapping, Conversion, LoadAttempt, RejectAllowance, Schedule
@@ -75,7 +76,7 @@ def binding_answer(feed: Binding, last: LastOfFeeds, notes: Sequence[Note], budg
 
 def unavailable(last: LastOfFeeds) -> list[Note]:
     """Return a note if the history of loads cannot be read."""
-    return [Note.of("history_unavailable")] if last is None else []
+    return [ServerNote.of("history_unavailable")] if last is None else []
 
 
 def notes_json(notes: Sequence[Note]) -> Json:
