@@ -14,7 +14,7 @@ from engine.model.catalogue import Base, Catalogue, Domain
 from engine.model.stopping import watched
 from engine.plans.rows import Expression, FormulaExpression, MeasureExpression
 from engine.plans.weights import Members
-from engine.plans.windows import DateWindow
+from engine.plans.windows import EMPTY_WINDOW, DateWindow
 from engine.queries.values import Filter, Query
 
 BALANCE_WITHOUT_DATE = "a balance is that of a day, and these rows have no date"
@@ -132,6 +132,13 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
         if known.grain is Grain.DATE and all(map(known.grains.issuperset, each)):
             return frozenset()
         return frozenset([at for at, window in enumerate(watched(windows)) if why_not_window(known, window, calendar)])
+
+    def carried(self, domain: str, windows: tuple[DateWindow, ...]) -> tuple[DateWindow, ...]:
+        """Return windows, EMPTY_WINDOW in place of those that a domain does not carry: their rows make no member."""
+        lacking = self.uncarried(domain, windows)
+        if not lacking:
+            return windows
+        return tuple(EMPTY_WINDOW if at in lacking else window for at, window in enumerate(watched(windows)))
 
     def operand(self, expression: FormulaExpression, window: DateWindow, by: BrokenDown) -> str:
         """Return the operand that makes a formula unavailable in a window and a narrowed breakdown."""

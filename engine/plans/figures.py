@@ -195,21 +195,21 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
         rows in the range but none at the close.
         """
         column_reads = [self.distinct_reads[at] for at in read.sides]
-        whole = [window for column_read in column_reads for window in watched(column_read.windows)]
         reads_before = bool(self.axes) or self.before_close
-        return [
-            whole
-            if base.over_time.is_flow
-            else [window for column_read in column_reads for window in watched(self.base_windows(base, column_read))]
-            + (whole if reads_before and base.over_time.closes else [])
-            for base, *_ in read.by_time
-        ]
+        found: list[list[DateWindow]] = []
+        for base, *_ in read.by_time:
+            each = [self.base_windows(base, column_read) for column_read in column_reads]
+            if reads_before and base.over_time.closes:
+                each += [self.availability.carried(base.domain, known.windows) for known in column_reads]
+            found.append([window for windows in each for window in watched(windows)])
+        return found
 
     def base_windows(self, base: Base, column_read: ColumnRead) -> tuple[DateWindow, ...]:
         """Return the days that a base reads for each window of a column read, memoised by the books."""
+        windows = self.availability.carried(base.domain, column_read.windows)
         if base.over_time.is_flow:
-            return column_read.windows
-        domain_read, windows = column_read.domain_read(base.domain), column_read.windows
+            return windows
+        domain_read = column_read.domain_read(base.domain)
 
         def make() -> tuple[DateWindow, ...]:
             return tuple(self.window_resolver.window(domain_read, base, window) for window in watched(windows))

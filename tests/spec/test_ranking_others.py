@@ -1,6 +1,7 @@
 """The others of a ranking by a tree: over which leaves they are, and how many members they hold."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,33 @@ def test_a_figure_that_cannot_be_asked_makes_no_member_of_others(accounts: Door)
     nested = accounts.metric("north", "largest", **asked, subtotals=True, top=1)
     rows = [("/".join(member.id for member in place.members), place.holds) for place in nested.places]
     assert rows == [("Sub", None), ("Sub/N", None), ("(others)", 1), ("(others)/N", None), ("", None)]
+
+
+WEEKLY = "t scenario product amount\n2025-W07 actual P 5\n2025-W08 actual S 3\n2025-W20 actual Q 9"
+MONTHLY = "t scenario product amount\n2025-02 actual R 4"
+
+
+def test_rows_in_a_window_that_cuts_a_period_of_their_domain_make_no_member(tmp_path: Path) -> None:
+    """Q has rows in the fiscal year alone, which begins inside a week, and R in February, which the weeks cut."""
+    of_product = "dimensions: {product: product}\nmeasures: {amount: {places: 2}}\nmetrics:\n  "
+    books = small_books(
+        tmp_path,
+        facts={"gl": WEEKLY, "people": MONTHLY},
+        domains={
+            "gl": f"time: {{column: t, grain: week}}\n{of_product}sales: {{measure: amount}}\n"
+            "  both: {formula: sales + people.held}",
+            "people": f"time: {{column: t, grain: month}}\n{of_product}held: {{measure: amount, over_time: closing}}",
+        },
+        dimensions="product: {kind: leaf}",
+    )
+    asked: dict[str, Any] = {
+        "scenarios": {"A": "actual", "Y": "actual@fy"},
+        "period": ("2025-W06", "2025-W09"),
+        "dimensions": ["product"],
+        "order_by": "sales@A",
+    }
+    assert shown(books.metric("sales", "both", **asked)) == [("P", 5), ("S", 3), ("total", 8)]
+    assert [place.holds for place in books.metric("sales", "both", **asked, top=1).places] == [None, 1, None]
 
 
 def test_others_over_an_edge_of_weight_0_have_their_extremes_and_counts(tmp_path: Path) -> None:
