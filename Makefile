@@ -52,6 +52,7 @@ lint: $(VENV)/dev.done $(if $(NPM),widgets/node.done)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m scripts.class_sizes
 	$(if $(NPM),cd widgets && $(NPM) run --silent check)
 
 bench: $(VENV)/dev.done  ## the benches at their stated sizes; see benches/README.md
