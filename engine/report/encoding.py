@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
+from msgspec import Raw
 from msgspec.json import decode, encode
 
 from engine.model.errors import BadArguments
@@ -80,7 +81,16 @@ def read_part(name: bytes, metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
     """Return a part of schema metadata; empty if it is absent."""
     packed_name = name + PACKED
     text = unpacked(metadata[packed_name]) if packed_name in metadata else metadata.get(name, b"{}")
-    return dict(decode(text))
+    parts = decode(text, type=dict[str, Raw])
+    return {name: decode(part, type=list[Raw]) if is_long_list(part) else decode(part) for name, part in parts.items()}
+
+
+def is_long_list(text: Raw) -> bool:
+    """Tell whether the JSON of a value is a long list, which is read as the texts of its items.
+
+    A decode of all of it holds every thread until it is done, for seconds; those of its items do not.
+    """
+    return len(text) > LONG and bytes(memoryview(text)[:1]) == b"["
 
 
 def with_each_text_once(table: pa.Table) -> pa.Table:

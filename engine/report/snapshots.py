@@ -1,11 +1,12 @@
 """Snapshots: results stored as bytes. A reader may reopen one while the reader's scope contains its permission."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import polars as pl
 import pyarrow as pa
-from msgspec import Struct, ValidationError, convert
+from msgspec import Raw, Struct, ValidationError, convert
+from msgspec.json import Decoder
 from msgspec.structs import FieldInfo, fields
 
 from engine.books.reader import Reader
@@ -213,9 +214,21 @@ def values_of(header: Header) -> dict[str, Any]:
     kind = kind_of(header)
     there = [part for part in kind.fields if part.name != kind.body and (part.required or part.name in header)]
     try:
-        return {part.name: convert(header[part.name], part.type) for part in there}
+        return {part.name: typed(header[part.name], part) for part in there}
     except (KeyError, ValidationError) as kept_by_another_release:
         raise ExpiredReference.of() from kept_by_another_release
+
+
+def typed(value: object, part: FieldInfo) -> object:
+    """Return a value of a header as the type of its field; the items of a long list one by one.
+
+    Raises ValidationError.
+    """
+    if not (isinstance(value, list) and value and isinstance(value[0], Raw)):
+        found: object = convert(value, part.type)
+        return found
+    items: Decoder[object] = Decoder(get_args(part.type)[0])
+    return tuple([items.decode(item) for item in watched(value)])
 
 
 def integers(numbers: Sequence[int | None]) -> pa.Array:

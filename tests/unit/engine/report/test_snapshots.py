@@ -1,5 +1,7 @@
 """Snapshots: what is kept is what is opened, figure for figure, and bytes that are none are refused."""
 
+from collections.abc import Callable
+from inspect import stack
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +12,19 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from engine.books.reader import Reader
 from engine.door import Door, open_books
 from engine.model.errors import BadArguments, ExpiredReference, Refusal
 from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
 from engine.model.formulas import Nothing
+from engine.model.stopping import STRIDE, stopped_by
 from engine.present.answers.rows import rows_answer
 from engine.present.blocks import table
 from engine.report.encoding import ASIDE, LONG, PACKED, read, write
 from engine.report.inspection import Inspection
 from engine.report.report import Report
-from engine.report.snapshots import fractions_of, integers, keep, opened
+from engine.report.snapshots import Kept, fractions_of, integers, keep, opened
 from engine.report.snapshots import given as given_to_a_script
 from tests.support.inspecting import ledger
 from tests.support.reading import answer
@@ -129,6 +133,20 @@ def test_a_long_report_is_packed_and_any_arrow_reader_reads_its_figures(demo_boo
     figures = pl.read_ipc_stream(kept)
     assert (figures["numerator0"] / figures["denominator0"]).equals(report.frame["value"], null_equal=True)
     assert_same(opened(kept, demo_books.reader), report)
+
+
+@pytest.mark.parametrize("open_it", [opened, given_to_a_script])
+@pytest.mark.parametrize("dimensions", [["customer", "period"], ["date", "entity"]])
+def test_a_long_list_is_read_item_by_item_so_that_a_call_stops_within_it(
+    demo_books: Door, open_it: Callable[[bytes, Reader], Kept], dimensions: list[str]
+) -> None:
+    report = demo_books.metric(
+        "sales_amount", scenarios={"A": "actual"}, period=("2025-01", "2026-09"), dimensions=dimensions
+    )
+    kept, reader, looks = keep(report), demo_books.reader, list[bool]()
+    with stopped_by(lambda: looks.append(any(frame.function == "typed" for frame in stack(0)))):
+        open_it(kept, reader)
+    assert sum(looks) >= len(report.places) // STRIDE > 0
 
 
 def test_a_report_that_the_release_before_kept_with_its_frame_is_opened(demo_books: Door) -> None:
