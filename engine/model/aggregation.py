@@ -25,6 +25,11 @@ class MemberAggregation(Enum):
         return self in (MemberAggregation.SUM, MemberAggregation.COUNT)
 
     @property
+    def is_quotient(self) -> bool:
+        """Tell whether the figure is a sum that the number of its rows divides."""
+        return self is MemberAggregation.AVERAGE
+
+    @property
     def counts(self) -> bool:
         """Tell whether it counts rows or members and ignores amounts."""
         return self in (MemberAggregation.COUNT, MemberAggregation.COUNT_DISTINCT)

@@ -165,7 +165,7 @@ class Base(Struct, frozen=True, eq=False, kw_only=True):
         return FigureType(
             kind=self.measure.kind,
             additive=self.over_members.is_additive,
-            quotient=self.over_members is MemberAggregation.AVERAGE or self.over_time.rule is TimeRule.AVERAGE,
+            quotient=self.over_members.is_quotient or self.over_time.rule is TimeRule.AVERAGE,
         )
 
     @property

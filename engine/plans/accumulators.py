@@ -3,54 +3,21 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from operator import add, gt, sub
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.model import stopping
-from engine.model.aggregation import MemberAggregation
 from engine.model.caching import GrowingTable, cached_method
 from engine.model.catalogue import Base
 from engine.model.evaluation import FigureColumn, KeyedFigures
 from engine.model.exact import Exact
-from engine.model.fact_store import AggregateFunction
 from engine.model.formulas import Figure, Nothing
-from engine.model.members.member_sets import NULL_CODE
 from engine.model.stopping import Stop, never, watched
+from engine.plans.aggregations import AGGREGATIONS, Accumulator, Amount, accumulators_of
 from engine.plans.weights import Members
 from engine.plans.windows import DateWindow, IntervalSplits, Run, WindowRuns
-
-# A sum has one accumulator. An average has two: the dividend and the divisor.
-
-
-Amount = Any  # an integer, or a set of codes for COUNT_DISTINCT
-
-
-class Accumulator(Struct, frozen=True):
-    """One aggregate of the rows of a base, and how two of its amounts combine. `how` None counts rows."""
-
-    how: AggregateFunction | None
-    combine: Callable[..., Amount]
-
-    def aggregate(self, weight: int) -> AggregateFunction | None:
-        """Return the aggregate for rows with a weight. A negative weight swaps MIN and MAX."""
-        if weight >= 0 or self.how in (None, AggregateFunction.SUM):
-            return self.how
-        return AggregateFunction.MAX if self.how is AggregateFunction.MIN else AggregateFunction.MIN
-
-
-SUM_ACCUMULATOR, COUNT_ACCUMULATOR = Accumulator(AggregateFunction.SUM, add), Accumulator(None, add)
-ACCUMULATORS: Mapping[MemberAggregation, tuple[Accumulator, ...]] = {
-    MemberAggregation.SUM: (SUM_ACCUMULATOR,),
-    MemberAggregation.COUNT: (COUNT_ACCUMULATOR,),
-    MemberAggregation.AVERAGE: (SUM_ACCUMULATOR, COUNT_ACCUMULATOR),
-    MemberAggregation.MIN: (Accumulator(AggregateFunction.MIN, min),),
-    MemberAggregation.MAX: (Accumulator(AggregateFunction.MAX, max),),
-    MemberAggregation.COUNT_DISTINCT: (Accumulator(None, set.union),),
-}
-FIGURED_ONE_BY_ONE = (MemberAggregation.AVERAGE, MemberAggregation.COUNT_DISTINCT)  # whose units or amounts are derived
-
 
 # The amounts of some members stand in the order of their intervals, and a window reads runs of them. Sums are cumulated
 # once: a run of any length is then the difference of two integers, and the counts beside them tell whether it has rows.
@@ -197,7 +164,7 @@ class Amounts(Struct, frozen=True, eq=False):
 
     def figures(self, cells: Sequence[FigureCells], stop: Stop = never) -> Sequence[Figure]:
         """Return the figures of some cells, in order."""
-        if self.base.over_members in FIGURED_ONE_BY_ONE:
+        if AGGREGATIONS[self.base.over_members].derive:
             return list(self._one_by_one(cells, stop))
         (by_member,) = self.by_accumulator
         numerators: list[int | None] = []
@@ -227,7 +194,7 @@ class Amounts(Struct, frozen=True, eq=False):
 
     def joined(self, other: "Amounts", read: Sequence[int]) -> "Amounts":
         """Return these amounts and those of other intervals; `read` are the intervals of both."""
-        parts = zip(ACCUMULATORS[self.base.over_members], self.by_accumulator, other.by_accumulator, strict=True)
+        parts = zip(accumulators_of(self.base), self.by_accumulator, other.by_accumulator, strict=True)
         by_accumulator = [
             {key: joined(accumulator, a.get(key), b.get(key), read) for key in watched(dict.fromkeys((*a, *b)))}
             for accumulator, a, b in parts
@@ -242,19 +209,18 @@ class Amounts(Struct, frozen=True, eq=False):
 
     def column(self, found: Sequence[Sequence[Amount | None]], divisors: Sequence[int]) -> list[Figure]:
         """Return the figures that the amounts of the accumulators make, window by window."""
-        amounts, units = found[0], [self.denominator * divisor for divisor in divisors]
-        match self.base.over_members:
-            case MemberAggregation.COUNT_DISTINCT:
-                amounts = [None if codes is None else len(codes - {NULL_CODE}) for codes in amounts]
-                units = [1] * len(divisors)
-            case MemberAggregation.AVERAGE:
-                units = [self.denominator * (rows or 0) for rows in found[1]]
+        derive = AGGREGATIONS[self.base.over_members].derive
+        amounts, units = (
+            derive(found, self.denominator)
+            if derive
+            else (found[0], [self.denominator * divisor for divisor in divisors])
+        )
         pairs = zip(amounts, units, strict=True)
         return [Nothing.MISSING if amount is None else Exact(amount, unit) for amount, unit in pairs]
 
     def divisor(self, window: DateWindow, intervals: IntervalSplits) -> int:
         """Return the divisor of a figure without breakdown: the number of rows or closings in a mean."""
-        if self.base.over_members is not MemberAggregation.AVERAGE:
+        if not self.base.over_members.is_quotient:
             return window.divisor
         rows = self.by_accumulator[1].get(())
         return (rows and rows.total(intervals.runs(window))) or 1
@@ -281,7 +247,7 @@ class SumMatrix(Struct, frozen=True, eq=False):
         found = {
             known: sums
             for known in each
-            if known.base.over_members not in FIGURED_ONE_BY_ONE
+            if not AGGREGATIONS[known.base.over_members].derive
             and isinstance(sums := known.by_accumulator[0].get(members), CumulatedAmounts)
             and sums.has_all
         }

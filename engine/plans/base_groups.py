@@ -12,15 +12,15 @@ import polars as pl
 from msgspec import Struct
 
 from engine.books.reader import Reader
-from engine.model.aggregation import MemberAggregation, TimeRule
+from engine.model.aggregation import TimeRule
 from engine.model.caching import LazyTable
 from engine.model.catalogue import Base
 from engine.model.exact import ONE
-from engine.model.fact_store import ROWS, VALUE, Aggregate
+from engine.model.fact_store import Aggregate
 from engine.model.scenarios import Variant
 from engine.model.scope import EVERYTHING, AmountRange, Cell, CodeSet, Conjunction
 from engine.model.stopping import watched
-from engine.plans.accumulators import ACCUMULATORS, Accumulator, Amount
+from engine.plans.aggregations import Amount, accumulators_of
 from engine.plans.weights import (
     Axis,
     BaseWeights,
@@ -129,7 +129,7 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
             dict.fromkeys(
                 Aggregate(base.measure.key, how)
                 for base in self.bases
-                for accumulator in ACCUMULATORS[base.over_members]
+                for accumulator in accumulators_of(base)
                 for weight in (1, -1)
                 if (how := accumulator.aggregate(weight))
             )
@@ -147,26 +147,14 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
             base = self.bases[position]
             amount = ONE if base.over_members.counts else weight * factor  # weights never scale a count
             scaled = amount.numerator * (self.denominators[position] // amount.denominator)
-            for place, accumulator in enumerate(ACCUMULATORS[base.over_members]):
-                yield AccumulatorTarget(
-                    position, place, members, *column_and_factor(base, accumulator, scaled), accumulator.combine
-                )
+            for place, accumulator in enumerate(accumulators_of(base)):
+                signed = -scaled if base.negated else scaled
+                column, factor_of_column = accumulator.column_and_factor(base.measure.key, signed)
+                yield AccumulatorTarget(position, place, members, column, factor_of_column, accumulator.combine)
 
     @cached_property
     def _targets(self) -> LazyTable[tuple[tuple[int, ...], bool], Sequence[AccumulatorTarget]]:
         return LazyTable(KEPT_TARGETS)
-
-
-def column_and_factor(base: Base, accumulator: Accumulator, weight: int) -> tuple[str, int | None]:
-    """Return the column that an accumulator reads for rows with a weight, and the factor of its values."""
-    match base.over_members:
-        case MemberAggregation.COUNT_DISTINCT:
-            return VALUE, None
-        case MemberAggregation.COUNT:
-            return ROWS, weight
-    signed = -weight if base.negated else weight
-    how = accumulator.aggregate(signed)
-    return (ROWS, 1) if how is None else (Aggregate(base.measure.key, how).column, signed)
 
 
 def base_groups(

@@ -19,7 +19,8 @@ from engine.model.exact import ONE, ZERO
 from engine.model.scenarios import TermSpan
 from engine.model.scope import EVERYTHING, Cell
 from engine.model.stopping import Stop, never, watched
-from engine.plans.accumulators import ACCUMULATORS, Amount, AmountMemo, Amounts, BatchAmounts, interval_amounts
+from engine.plans.accumulators import AmountMemo, Amounts, BatchAmounts, interval_amounts
+from engine.plans.aggregations import Amount, accumulators_of
 from engine.plans.base_groups import AccumulatorTarget, BaseGroup, base_groups
 from engine.plans.presence import Presences
 from engine.plans.term_reads import (
@@ -209,7 +210,7 @@ class Batch(Struct, frozen=True, eq=False, dict=True):
                             members: interval_amounts(accumulator, by_interval, read)
                             for members, by_interval in watched(found.amounts[position, place].items(), stop)
                         }
-                        for place, accumulator in enumerate(ACCUMULATORS[base.over_members])
+                        for place, accumulator in enumerate(accumulators_of(base))
                     ],
                 )
                 for position, base in enumerate(self.bases)
@@ -347,7 +348,7 @@ def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
         return batch
     if count * amounts > MOST_MEMOISED or len(codes) * amounts > MOST_ADDED:
         return batch
-    if not all(part.combine is add for base in batch.bases for part in ACCUMULATORS[base.over_members]):
+    if not all(part.combine is add for base in batch.bases for part in accumulators_of(base)):
         return batch
     first = reader.memo(("first filter", shape.domain_read, shape.alike, leaf), lambda: shape.within)
     if shape.within == first:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.books.reader import FactRead, Reader
-from engine.model.aggregation import MemberAggregation, TimeRule
+from engine.model.aggregation import TimeRule
 from engine.model.calendar.periods import WITHOUT_DATE, Grain, Span
 from engine.model.catalogue import ROW_COUNT, Base, Metric
 from engine.model.errors import BadArguments, DimensionUnavailable, GrainUnavailable, UnknownName
@@ -52,11 +52,7 @@ def terms_of(expression: Expression) -> tuple[LinearTerm, ...] | None:
     found = linear(expression)
     if found is None or len({term.base.domain for term in found}) > 1:
         return None
-    adds_up = (
-        term.base.over_members in (MemberAggregation.SUM, MemberAggregation.COUNT)
-        and term.base.over_time.rule in TOGETHER
-        for term in found
-    )
+    adds_up = (term.base.over_members.is_additive and term.base.over_time.rule in TOGETHER for term in found)
     return tuple(found) if all(adds_up) else None
 
 

@@ -17,7 +17,7 @@ from engine.books.reader import FactRead
 from engine.model.errors import BadArguments
 from engine.model.fact_store import MOST_GROUPS, SPAN, VALUE, LastKnownSlice
 from engine.model.stopping import watched
-from engine.plans.accumulators import ACCUMULATORS
+from engine.plans.aggregations import accumulators_of
 from engine.plans.base_groups import BaseGroup
 from engine.plans.figures import FigurePlan
 from engine.plans.measure import Batch, distinct_windows
@@ -50,7 +50,7 @@ def is_last_known(batch: Batch) -> bool:
 
 def combines(batch: Batch) -> bool:
     """Tell whether the windows of a batch put values together that do not add up; months that are kept are few."""
-    parts = (part for base in batch.bases for part in ACCUMULATORS[base.over_members])
+    parts = (part for base in batch.bases for part in accumulators_of(base))
     return batch.memo is None and any(part.combine is not add for part in parts)
 
 

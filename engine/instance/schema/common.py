@@ -15,6 +15,7 @@ from pydantic import (
 )
 from pydantic_core.core_schema import CoreSchema, literal_schema, no_info_before_validator_function
 
+from engine.model.aggregation import MemberAggregation
 from engine.model.calendar.periods import Grain
 
 # The pieces that the files of an instance are made of.
@@ -78,12 +79,13 @@ class SchemaPart(BaseModel):
 
 
 Said = TypeVar("Said", bound=SchemaPart)
+HOW = tuple(each.value for each in MemberAggregation if each is not MemberAggregation.COUNT_DISTINCT)
 
 
 class OverMembersPart(SchemaPart):
     """What is made of the rows of a metric."""
 
-    how: Literal["sum", "count", "min", "max", "average"] | None = None
+    how: Annotated[str, OneOf(HOW)] | None = None
     """A word alone: sum; count of rows; min, max, average of amounts."""
     count_distinct: Key | None = None
     """Members of this leaf dimension or axis that rows have, each counted once; rows without one are not counted."""
@@ -155,7 +157,7 @@ class WordOrMapping:
         return {"anyOf": [{"enum": list(self.words)}, handler(schema)]}
 
 
-OverMembers = Annotated[OverMembersPart, WordOrMapping("how", ("sum", "count", "min", "max", "average"))]
+OverMembers = Annotated[OverMembersPart, WordOrMapping("how", HOW)]
 OverTime = Annotated[OverTimePart, WordOrMapping("rule", ("sum", "closing", "opening"))]
 SUM = OverMembersPart(how="sum")
 FLOW = OverTimePart(rule="sum")
