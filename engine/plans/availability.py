@@ -125,13 +125,18 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
             (why for domain in domains if (why := why_not_window(domain, window, self.catalogue.calendar))), None
         )
 
-    def uncarried(self, domain: str, windows: Sequence[DateWindow]) -> frozenset[int]:
-        """Return the windows, by position, whose column has other periods than a domain, or that cut one of its own."""
+    def uncarried(self, domain: str, windows: tuple[DateWindow, ...]) -> frozenset[int]:
+        """Return the windows, by position, whose column has other periods than a domain, or that cut one of its own.
+
+        The books memoise them.
+        """
         known, calendar = self.catalogue.domains[domain], self.catalogue.calendar
-        each = {window.grains for window in watched(windows)}
-        if known.grain is Grain.DATE and all(map(known.grains.issuperset, each)):
-            return frozenset()
-        return frozenset([at for at, window in enumerate(watched(windows)) if why_not_window(known, window, calendar)])
+
+        def find() -> frozenset[int]:
+            each = enumerate(watched(windows))
+            return frozenset([at for at, window in each if why_not_window(known, window, calendar)])
+
+        return self.reader.memo(("uncarried", domain, windows), find, len(windows))
 
     def carried(self, domain: str, windows: tuple[DateWindow, ...]) -> tuple[DateWindow, ...]:
         """Return windows, EMPTY_WINDOW in place of those that a domain does not carry: their rows make no member."""

@@ -41,7 +41,6 @@ from engine.plans.windows import (
     DomainRead,
     IntervalSplits,
     PeriodWindows,
-    last_column,
     windows_of,
 )
 from engine.queries.times import time_columns
@@ -110,12 +109,6 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
         """What the columns of time and their windows depend on, besides the calendar and the shifts of a side."""
         query = self.query
         return tuple((axis.dimension.key, axis.grain) for axis in query.time), query.selected, query.nests
-
-    @property
-    def last_time(self) -> TimeColumn | None:
-        """The column with the last days, None without a breakdown by time."""
-        last = last_column(self.times)
-        return None if last is None else self.times[last]
 
     @cached_property
     def reads(self) -> PlanReads:
@@ -200,13 +193,18 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
         for base, *_ in read.by_time:
             each = [self.base_windows(base, column_read) for column_read in column_reads]
             if reads_before and base.over_time.closes:
-                each += [self.availability.carried(base.domain, known.windows) for known in column_reads]
+                each += [self.carried(base.domain, known) for known in column_reads]
             found.append([window for windows in each for window in watched(windows)])
         return found
 
+    @cached_method
+    def carried(self, domain: str, column_read: ColumnRead) -> tuple[DateWindow, ...]:
+        """Return the windows of a column read, EMPTY_WINDOW in place of those that a domain does not carry."""
+        return self.availability.carried(domain, column_read.windows)
+
     def base_windows(self, base: Base, column_read: ColumnRead) -> tuple[DateWindow, ...]:
         """Return the days that a base reads for each window of a column read, memoised by the books."""
-        windows = self.availability.carried(base.domain, column_read.windows)
+        windows = self.carried(base.domain, column_read)
         if base.over_time.is_flow:
             return windows
         domain_read = column_read.domain_read(base.domain)

@@ -16,7 +16,7 @@ from engine.model.scope import ALL
 from engine.plans.figures import FigurePlan
 from engine.plans.row_plan import operands_of, terms_of
 from engine.plans.rows import Expression, Row
-from engine.plans.windows import ColumnRead
+from engine.plans.windows import ColumnRead, last_column
 from engine.queries.filters import named_by
 from engine.queries.values import TimeColumn
 from engine.report.data import Drill, ReportMember
@@ -72,9 +72,9 @@ def joined(*parts: Drill) -> Drill:
 
 def period_drill(readings: Sequence[ColumnRead], plan: FigurePlan) -> Drill:
     """Return the period of a column: the last period of a breakdown if every side has a window, else the range."""
-    last = plan.last_time
-    if last and all(reading.side.has_window for reading in readings):
-        return column_period(last, plan)
+    last = last_column(plan.times)
+    if last is not None and all(reading.side.has_window for reading in readings):
+        return column_period(plan.times[last], plan)
     return {"period_start": plan.query.asked.start.code, "period_end": plan.query.asked.end.code}
 
 
