@@ -6,10 +6,11 @@ from typing import Final
 
 import polars as pl
 
+from engine.model.calendar.labels import MONTH_NAMES, MONTHS
 from engine.model.calendar.periods import GRAINS, Grain
 from server.feeds.extract_formats import SERIAL_1900, SERIAL_1904, DateFormat
 from server.files.columns import MIDNIGHT, to_text
-from server.files.days import ENGLISH, SERIALS
+from server.files.days import SERIALS, USUAL
 
 ISO_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 DIGIT = "[0-9]"
@@ -23,12 +24,8 @@ SHAPES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 DIRECTIVE = re.compile(r"%[-_0]?(\.f|.)", re.DOTALL)
 DAYS, TIMES = "dejF", "HMSTIp"
-MONTHS: Final = tuple(name[:3].casefold() for name in ENGLISH)
+ABBREVIATED: Final = tuple(name.casefold() for name in MONTHS)
 ISO: Final = "%Y-%m-%d"
-USUAL: Final = (
-    "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%d.%m.%y", "%d/%m/%y",
-    "%m/%d/%y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%b %d, %Y", "%Y%m", "%b-%y", "%b %Y", "%m/%Y", "%m.%Y",
-)  # fmt: skip
 MONTH_DIGITS: Final = re.compile(
     r"(?:(?P<word>p|per|periode?|período|periodo|période|m|mon|months?|monat|mois|mes|mese|maand)[\s._-]*)?"
     r"(?P<month>\d{1,2})"
@@ -96,7 +93,7 @@ def shape_of(format_: str) -> str:
 
 def english(texts: Sequence[str], months: Sequence[str]) -> list[str]:
     """Return texts with the names of months in English."""
-    names = {name.casefold(): MONTHS[number] for number, name in enumerate(months)}
+    names = {name.casefold(): ABBREVIATED[number] for number, name in enumerate(months)}
     known = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
     return [known.sub(lambda found: names[found[0]], text.casefold()) for text in texts]
 
@@ -128,7 +125,9 @@ def month_number(text: str, months: Sequence[str] = ()) -> str | None:
     if months:
         named = [number for number, name in enumerate(months, 1) if name.casefold().removesuffix(".") == word]
     else:
-        named = [number for number, name in enumerate(ENGLISH, 1) if len(word) > 2 and name.casefold().startswith(word)]
+        named = [
+            number for number, name in enumerate(MONTH_NAMES, 1) if len(word) > 2 and name.casefold().startswith(word)
+        ]
     digits = MONTH_DIGITS.fullmatch(word)
     if named:
         return f"{named[0]:02}"

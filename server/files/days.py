@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.model.calendar.labels import MONTH_NAMES
 from engine.model.calendar.periods import Grain
 from server.files.findings import Ambiguity, Finding, Findings, Reading, SampleTable, located
 
@@ -26,22 +27,8 @@ MONTH_WORDS = re.compile(
 )
 MOST_DAYS = 0.9  # share of the texts of a column of days that are days at least
 
-ENGLISH: Final = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
-MONTH_NAMES: Final[Mapping[str, Sequence[Sequence[str]]]] = {  # of each month, the ways to write it; lower case
-    "English": [(name.lower(), name[:3].lower(), *(("sept",) if name == "September" else ())) for name in ENGLISH],
+NAMES_OF_MONTHS: Final[Mapping[str, Sequence[Sequence[str]]]] = {  # of each month, the ways to write it; lower case
+    "English": [(name.lower(), name[:3].lower(), *(("sept",) if name == "September" else ())) for name in MONTH_NAMES],
     "German": [
         ("januar", "jan", "jän", "jänner"), ("februar", "feb"), ("märz", "mär", "mrz", "maerz"), ("april", "apr"),
         ("mai",), ("juni", "jun"), ("juli", "jul"), ("august", "aug"), ("september", "sep", "sept"),
@@ -131,6 +118,10 @@ FORMATS: Final = (
         for year, digits in (("%y", r"\d{2}"), ("%Y", r"\d{4}"))
     ),
 )
+USUAL: Final = (  # those of FORMATS that a message proposes, the likeliest first
+    "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%d.%m.%y", "%d/%m/%y",
+    "%m/%d/%y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%b %d, %Y", "%Y%m", "%b-%y", "%b %Y", "%m/%Y", "%m.%Y",
+)  # fmt: skip
 MIDNIGHT = re.compile(r"^\d{4}-\d{2}-\d{2}[ T]00:00:00$")
 QUARTER = shaped(r"\d{4}-Q[1-4]")
 YEAR = shaped(r"(19|20)\d{2}")
@@ -149,25 +140,25 @@ class DayColumn(Struct, frozen=True):
 def month_number(word: str, language: str) -> int | None:
     """Return the number of a month's name in a language; None if it is none."""
     bare = word.rstrip(".").lower()
-    return next((number for number, names in enumerate(MONTH_NAMES[language], 1) if bare in names), None)
+    return next((number for number, names in enumerate(NAMES_OF_MONTHS[language], 1) if bare in names), None)
 
 
 def named_month(word: str) -> int | None:
     """Return the number of a month by its name in any language; None if it is none."""
-    return next((number for language in MONTH_NAMES if (number := month_number(word, language))), None)
+    return next((number for language in NAMES_OF_MONTHS if (number := month_number(word, language))), None)
 
 
 def language_of(words: Iterable[str]) -> str | None:
     """Return the first language in which words are all names of months; None if there is none."""
     known = list(words)
-    return next((one for one in MONTH_NAMES if known and all(month_number(word, one) for word in known)), None)
+    return next((one for one in NAMES_OF_MONTHS if known and all(month_number(word, one) for word in known)), None)
 
 
 def names_for(words: Iterable[str], language: str) -> list[str]:
     """Return the twelve months of a language as some words write them; those that do not occur, the usual way."""
     written = {number: word for word in words if (number := month_number(word, language))}
     is_short = any(len(word.rstrip(".")) <= 4 for word in written.values())
-    usual = [min(names, key=len) if is_short else names[0] for names in MONTH_NAMES[language]]
+    usual = [min(names, key=len) if is_short else names[0] for names in NAMES_OF_MONTHS[language]]
     return [written.get(number, name.capitalize()) for number, name in enumerate(usual, 1)]
 
 
@@ -229,7 +220,7 @@ def in_english(texts: Sequence[str]) -> tuple[list[str], str | None, list[str]]:
     short = all(len(word.rstrip(".")) <= 4 for word in words) and any(len(word) < 4 for word in words)
 
     def translated(found: re.Match[str]) -> str:
-        name = ENGLISH[(month_number(found[0], language) or 1) - 1]
+        name = MONTH_NAMES[(month_number(found[0], language) or 1) - 1]
         return name[:3] if short else name
 
     return [re.sub(WORD, translated, text) for text in texts], language, names
@@ -245,7 +236,7 @@ def order_ambiguity(column: str, pairs: Texts, one: DayFormat, other: DayFormat)
     readings = []
     for format_ in (one, other):
         (day,) = format_.days([shown[0]]) or [date.min]
-        readings.append(Reading({"dates.format": format_.format}, f"{day.day} {ENGLISH[day.month - 1]} {day.year}"))
+        readings.append(Reading({"dates.format": format_.format}, f"{day.day} {MONTH_NAMES[day.month - 1]} {day.year}"))
     return Ambiguity("dates.format", located(column, [shown]), tuple(readings))
 
 

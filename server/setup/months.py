@@ -7,7 +7,8 @@ from typing import Final
 
 import polars as pl
 
-from server.files.dates import MONTH_DIGITS, MONTHS, month_number
+from engine.model.calendar.labels import MONTHS
+from server.files.dates import MONTH_DIGITS, month_number
 from server.files.days import MonthColumns, detect_month_columns, is_dated_month, is_month_name, named_month
 from server.files.findings import Finding, Findings
 from server.files.notation import NumberColumn
@@ -52,7 +53,7 @@ def month_names(months: Mapping[str, int]) -> Findings:
     if all(month_number(name) == f"{month:02}" for name, month in months.items()):
         return Findings()
     written = {month: name for name, month in months.items()}
-    names = [written.get(month, name.capitalize()) for month, name in enumerate(MONTHS, 1)]
+    names = [written.get(month, name) for month, name in enumerate(MONTHS, 1)]
     return Findings((Finding("dates.months", names, f"columns {', '.join(months)}"),))
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from engine.model.calendar.periods import GRAINS, Grain
 from server.files.dates import UNREADABLE, in_format
-from server.files.days import MONTH_NAMES, named_month, typed_days
+from server.files.days import NAMES_OF_MONTHS, named_month, typed_days
 from server.files.findings import Ambiguity, Finding, Findings, Reading, at_row, located
 from server.setup.months import is_numbered, month_of, turns_the_year
 from server.setup.roles import ColumnRole, TableProfile, period_parts
@@ -160,7 +160,7 @@ def months_in(text: str) -> list[int]:
     words = {word.lower() for word in re.findall(r"[^\W\d_]+", text)}
     named = (
         number
-        for names in MONTH_NAMES.values()
+        for names in NAMES_OF_MONTHS.values()
         for number, (full, *_) in enumerate(names, 1)
         if full in words and len(full) > 3
     )

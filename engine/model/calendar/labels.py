@@ -3,7 +3,11 @@
 from datetime import date
 from enum import Enum
 
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+MONTH_NAMES = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+MONTHS = tuple(name[:3] for name in MONTH_NAMES)
 
 
 class LabelDetail(Enum):
