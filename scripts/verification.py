@@ -290,7 +290,7 @@ def first_with_a_figure(answer: Json) -> str | None:
 def run(command: Sequence[str]) -> str:
     """Return what a command prints."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the operator's own
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as fault:
         raise StepFailure(f"{shlex.join(command)}: {fault.strerror}") from fault
     if done.returncode != 0:
