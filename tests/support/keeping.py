@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
+
 from server.base.settings import Settings
 from server.run.embedded.platform import platform
 from tests.support.books import ROOT
@@ -31,6 +33,25 @@ def said(process: subprocess.Popen[str]) -> str:
     """Return the next line that the process prints, waiting for it."""
     assert process.stdout is not None
     return process.stdout.readline().strip()
+
+
+def reached_by(*before: str) -> None:
+    """Skip a test unless who `before` runs a command as can run one of this checkout.
+
+    Root lends the right to read every file (`confined`), which it has not in a container.
+    """
+    tried = subprocess.run([*before, sys.executable, "-c", "import engine"], cwd=ROOT, capture_output=True, check=False)
+    if tried.returncode:
+        pytest.skip("another user does not reach this checkout, and root may not read every file")
+
+
+def sees_into(process: int) -> bool:
+    """Tell whether this process may look into another: root may not in a container, where the other is of a user."""
+    try:
+        Path(f"/proc/{process}/environ").read_bytes()
+    except PermissionError:
+        return False
+    return True
 
 
 def postmaster(state: Path) -> int:

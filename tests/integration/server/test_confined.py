@@ -11,6 +11,7 @@ import pytest
 
 from tests.support import confined
 from tests.support.books import ROOT
+from tests.support.keeping import reached_by
 from tests.support.serving import SERVE, connected, serving
 from tests.support.small import write_ledger
 
@@ -25,6 +26,7 @@ USES_STORES = "tests/unit/server/stores/test_loads.py"
 @pytest.fixture(params=WHO)
 def before(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """What starts a command under the filter, as one user."""
+    reached_by(*WHO[request.param])
     return WHO[request.param]
 
 

@@ -19,7 +19,7 @@ from server.run.embedded.servers import EmbeddedPostgres
 from server.run.embedded.users import ServerUser, programs_for, server_user
 from tests.support import confined
 from tests.support.books import ROOT
-from tests.support.keeping import DEADLINE, kept, postmaster, program_of, said, using
+from tests.support.keeping import DEADLINE, kept, postmaster, program_of, reached_by, said, using
 
 OF_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes its user")
 OTHERS = [entry for entry in pwd.getpwall() if entry.pw_uid != 0]
@@ -94,6 +94,7 @@ def test_root_runs_it_as_the_owner_of_the_state_folder_who_then_runs_it_as_well(
     os.chown(state, entry.pw_uid, entry.pw_gid)
     start_as(state, entry.pw_uid)
     owner = (sys.executable, confined.__file__, "--user", str(entry.pw_uid), str(entry.pw_gid))
+    reached_by(*owner)
     with using(state, *owner) as keeper:
         assert said(keeper) == "up"
     start_as(state, entry.pw_uid)
@@ -112,7 +113,9 @@ def test_a_user_without_an_entry_is_refused_in_a_sentence(state: Path) -> None:
     absent = max(entry.pw_uid for entry in OTHERS if entry.pw_uid < 60_000) + 1
     state.mkdir()
     os.chown(state, absent, absent)
-    told = opened(state, sys.executable, confined.__file__, "--user", str(absent), str(absent))
+    stranger = (sys.executable, confined.__file__, "--user", str(absent), str(absent))
+    reached_by(*stranger)
+    told = opened(state, *stranger)
     assert told == (
         f"the embedded PostgreSQL cannot be started: the user {absent} has no entry in /etc/passwd, and PostgreSQL "
         "does not run as such a user; add the entry, run Tieout as a user who has one, or set DATABASE_URL to a "
