@@ -18,7 +18,7 @@ WINDOW, NEXT = "window", "next"
 
 def are_many_runs(windows: Sequence[Sequence[int]]) -> bool:
     """Tell whether windows are many, and each a run of spans."""
-    return len(windows) > FEW_WINDOWS and all(isinstance(read, range) for read in windows)
+    return len(windows) > FEW_WINDOWS and all(isinstance(read, range) for read in watched(windows))
 
 
 def last_values(sums: pl.LazyFrame, leaves: Sequence[str], windows: Sequence[Sequence[int]]) -> Iterator[pl.LazyFrame]:

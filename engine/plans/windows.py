@@ -203,15 +203,15 @@ def split_intervals(windows: Iterable[DateWindow], boundaries: Sequence[date] = 
     spans = {span for window in watched(windows) for span in window.spans}
     if WITHOUT_DATE in spans:
         return (WITHOUT_DATE,)
-    ordered = sorted(spans, key=lambda span: span.first)
+    lasts: dict[int, int] = {}  # the farthest last day, by first day
+    for span in watched(spans):
+        lasts[span.first.toordinal()] = max(lasts.get(span.first.toordinal(), 0), span.last.toordinal())
     ends = {span.first.toordinal() for span in watched(spans)} | {span.last.toordinal() + 1 for span in watched(spans)}
     cuts = sorted(ends | {day.toordinal() for day in boundaries})
     splits = []
-    reach = ahead = 0
+    reach = 0
     for first, after in watched(pairwise(cuts)):
-        while ahead < len(ordered) and ordered[ahead].first.toordinal() <= first:
-            reach = max(reach, ordered[ahead].last.toordinal())
-            ahead += 1
+        reach = max(reach, lasts.get(first, 0))
         if first <= reach:
             splits.append(Span(date.fromordinal(first), date.fromordinal(after - 1)))
     return tuple(splits)

@@ -164,7 +164,7 @@ class RankedReport(Struct, frozen=True, dict=True):
         for at in watched(positions, plan.stop):
             by_member.setdefault(str(ranked.figures.places[at].members[axis]), []).append(at)
         figures = ranked.by_row[self.ranking.line][self.ranking.column]
-        first = self.order_by_member or {member: figures[found[0]] for member, found in by_member.items()}
+        first = self.order_by_member or {member: figures[found[0]] for member, found in watched(by_member.items())}
         ordered = in_order(by_member, first, asc=self.ranking.asc)
         shown = ordered[: self.ranking.top]
         for member in watched(shown):
