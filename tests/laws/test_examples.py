@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import given
 
 from server.caller.caller import Caller
+from server.tools.known_names import is_known
 from server.tools.toolbox import LIST_TOOLS, TOOLS
 from server.wire.arguments import read_request
 from tests.laws.scoped.books import ScopedBooks
@@ -28,7 +29,8 @@ MAY_BE_EMPTY = {"list_variants"}  # where no scenario has a variant, the answer 
 def answer_of(tool: str, arguments: Mapping[str, Any], caller: Caller) -> Mapping[str, Any]:
     """Return what a tool answers."""
     known = TOOLS[tool]
-    return known.answer(caller, read_request(known.shape, arguments, partial(known.examples, caller))).result
+    examples, names = partial(known.examples, caller), partial(is_known, caller.reader)
+    return known.answer(caller, read_request(known.shape, arguments, examples, names)).result
 
 
 def empty_examples(caller: Caller) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
