@@ -33,6 +33,8 @@ A report says each thing once.
 - A statement has `columns` and `rows`; the `values` of a row are aligned with the columns. A report of metrics has
   `metrics`, `scenarios`, `dimensions` and `rows`; the `values` of a row run metric by metric, and within a metric
   scenario by scenario. The total is the last row and has no `key`; in a statement it is the column with `is_total`.
+  Over periods the `label` of a total of balances says which close it is: `Total (balances: close of Apr 2026)`.
+  Sub-totals over periods keep the label of their member; they are at the same close.
 - **Left out** where they are: level 0; the kinds `metric`, `formula`, `node`, `own` and `member`; a unit that is the
   currency of the report at its `scale`; `pp` of the variance of a fraction; `favourable` up, or of a
   line of level 1 and above that of the line before; `scale` 0; `into_parent`

@@ -1,5 +1,7 @@
 """The Total of balances over periods says which close it is."""
 
+from typing import Any
+
 import pytest
 
 from engine.door import Door
@@ -73,6 +75,26 @@ def test_the_total_of_balances_by_month_says_the_close_that_it_is(
     assert str(report).count(label)
     again = opened(keep(report), books.reader)
     assert str(again) == str(report)
+
+
+def test_a_sub_total_over_periods_keeps_the_label_of_its_member_and_is_at_the_same_close(books: Door) -> None:
+    asked: dict[str, Any] = {
+        "scenarios": {"A": "actual"},
+        "period": YEAR,
+        "dimensions": ["entity", "period"],
+        "subtotals": True,
+    }
+    rows = answer(books.metric("balance", **asked), UNCUT)["rows"]
+    first = next(row for row in rows if row["members"] == {"entity": "A"})
+    assert ("label" in first, first["values"]) == (False, [30])  # its own label, and the close of March alone
+    assert rows[-1]["label"] == "Total (balances: close of Mar 2026)"
+
+
+@pytest.mark.parametrize("named", [["A", "A"], ["A"]])
+def test_a_member_that_a_filter_names_twice_counts_once(books: Door, named: list[str]) -> None:
+    asked: dict[str, Any] = {"scenarios": {"A": "actual"}, "period": YEAR, "filters": {"entity": named}}
+    report = books.metric("flow", **asked)
+    assert (figures(report)[()], report.filters) == (60, {"entity": ("A",)})
 
 
 def test_scenarios_that_close_at_different_months_are_told_apart(books: Door) -> None:
