@@ -240,4 +240,4 @@ def test_suspense_hidden_does_not_exist(suspense_hidden: McpBooks) -> None:
     assert found["records"] == []
     result = suspense_hidden.ask("run_metric_data", metrics=["spend"], filters={"service_area": "Suspense"}, **YEARS)
     assert result["rows"][-1]["values"] == [None]
-    assert [note["code"] for note in result["notes"]] == ["default_scenarios", "unknown_member", "open_period"]
+    assert [note["code"] for note in result["notes"]] == ["open_period", "default_scenarios", "unknown_member"]
