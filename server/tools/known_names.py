@@ -30,10 +30,11 @@ def is_period(text: object, reader: Reader) -> bool:
     return isinstance(text, str) and (text.startswith(LAST_CLOSED) or bool(reader.catalogue.calendar.reading(text)))
 
 
-def texts_of(value: object) -> list[object]:
+def texts_of(value: object) -> list[str]:
     """Return the names that a value consists of; of a column its scenario."""
     parts = value if isinstance(value, list) else [value]
-    return [part.get("scenario", "") if isinstance(part, dict) else part for part in parts]
+    named = (part.get("scenario") if isinstance(part, dict) else part for part in parts)
+    return [part if isinstance(part, str) else "" for part in named]  # nothing is called so
 
 
 def is_reference(text: object, reader: Reader) -> bool:
