@@ -28,7 +28,7 @@ MOST_COMPUTED = 4 * MOST_FIGURES  # that a ranking chooses from
 MOST_GROUPS = 250_000  # combinations of members and periods in all scenarios, unless the caller of `run` decides
 FIRST_DAYS = 31  # with rows, of which combinations are counted first; then twice as many each time
 COUNTED = 20_000  # a report of fewer places is not counted more exactly than by its members and periods
-MOST_UNCOUNTED = 1_000_000  # values that windows put together at most, where they are bounded and not counted
+MAX_UNCOUNTED = 1_000_000  # values that windows put together at most, where they are bounded and not counted
 BYTES_A_PLACE, BYTES_A_FIGURE = 3_000, 300  # of memory while a report is made and answered
 BYTES_A_COUNT, BYTES_A_VALUE = 200, 8  # of a combination that is counted, of a value that a window reads
 
@@ -77,7 +77,7 @@ def report_size(
         combinations = known
     places = combinations * each + totals
     size = ReportSize(places * figures, places)
-    read = sum(min(values_at_most(batch, plan), MOST_UNCOUNTED) for batch in watched(plan.batches) if is_wide(batch))
+    read = sum(min(values_at_most(batch, plan), MAX_UNCOUNTED) for batch in watched(plan.batches) if is_wide(batch))
     size = replace(size, values=read)
     for batch in unbounded(plan):
         admit(replace(size, counted=MOST_GROUPS))

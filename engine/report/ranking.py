@@ -158,7 +158,7 @@ class RankedReport(Struct, frozen=True, dict=True):
         if (not nests and (named or ranked.above)) or plan.query.breakdown[depth].grain:
             yield from (RankedPlace(ranked, at) for at in watched(positions))
             return
-        dimension, heads = plan.query.breakdown[depth], int(nests)
+        dimension, heads = plan.query.breakdown[depth], 1 if nests else 0  # sub-totals of a member
         axis = next(axis.place for axis in plan.axes if axis.key == dimension.key)
         by_member: dict[str, list[int]] = {}
         for at in watched(positions, plan.stop):

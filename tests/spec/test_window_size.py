@@ -138,7 +138,7 @@ def test_values_that_windows_put_together_count_towards_the_size_of_a_report(
 ) -> None:
     plan = plan_of(books, metric, reference, "date").figures
     assert least <= report_size.report_size(plan).values <= 100 * least
-    monkeypatch.setattr(report_size, "MOST_UNCOUNTED", 10)
+    monkeypatch.setattr(report_size, "MAX_UNCOUNTED", 10)
     assert report_size.report_size(plan).values == min(least, 10)
 
 
