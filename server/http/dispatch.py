@@ -127,6 +127,25 @@ def refuse_large(size: ReportSize) -> None:
         raise LargeCall
 
 
+class BusyCallers:
+    """Delays those who are told `busy` again and again: refusals cost others as much time as answers do."""
+
+    def __init__(self) -> None:
+        """Nobody is told `busy` yet."""
+        self._told: dict[str, tuple[float, int]] = {}  # of each caller since when, and how often since
+
+    async def told(self, subject: str) -> None:
+        """Count a refusal of a caller; wait if there were too many."""
+        now = monotonic()
+        since, told = self._told.get(subject, (now, 0))
+        since, told = (since, told) if now - since < BUSY_WAIT else (now, 0)
+        if len(self._told) >= MOST_BUSY:
+            self._told.clear()
+        self._told[subject] = (since, told + 1)
+        if told >= BUSY_AT_ONCE:
+            await asyncio.sleep(BUSY_WAIT)
+
+
 class Dispatcher:
     """Runs the calls of all callers in one process."""
 
@@ -151,7 +170,7 @@ class Dispatcher:
         self._memory = memory or MemoryCeiling(settings.worker_megabytes << 20)
         telemetry.expect(tools)
         self._in_flight: set[asyncio.Task[CallResult]] = set()
-        self._told_busy: dict[str, tuple[float, int]] = {}  # of each caller since when, and how often since
+        self._busy = BusyCallers()
         threads = {
             LARGE: 1,
             "heavy": max(1, (os.cpu_count() or 1) // settings.workers // CORES_OF_A_HEAVY_CALL),
@@ -272,21 +291,10 @@ class Dispatcher:
             return await self._leases.take(principal.subject)
         except CapReached as reached:
             self._telemetry.busy(reached.cap)
-            await self._delay_busy(principal.subject)
+            await self._busy.told(principal.subject)
             raise Busy(
                 "Too many calls are in flight. Call again shortly, a few at a time.", retry_after_ms=RETRY_AFTER_MS
             ) from None
-
-    async def _delay_busy(self, subject: str) -> None:
-        """Wait if a caller is told `busy` again and again: refusals cost others as much time as answers do."""
-        now = monotonic()
-        since, told = self._told_busy.get(subject, (now, 0))
-        since, told = (since, told) if now - since < BUSY_WAIT else (now, 0)
-        if len(self._told_busy) >= MOST_BUSY:
-            self._told_busy.clear()
-        self._told_busy[subject] = (since, told + 1)
-        if told >= BUSY_AT_ONCE:
-            await asyncio.sleep(BUSY_WAIT)
 
     async def _until_ended(self, call: AdmittedCall, lease: str) -> CallResult:
         late = asyncio.get_running_loop().call_later(self._deadline + GRACE, self._overrun, call.tool)
