@@ -176,10 +176,8 @@ MEMORY: Mapping[str, str] = {  # with the language off: each takes what it can, 
     "reserved_then_replaced": "SIZE = MOST\n"
     "while SIZE and not (taken := reserve()): SIZE -= 32 << 20\n"
     "fill([SIZE and mapped(taken, 3, 0x32)])",
-    "longer_stack": "sys.setrecursionlimit(10**5); nested = []\n"
-    "for _ in range(5000): nested = [nested]\n"
-    "repr(nested)  # the stack is longer now, and its end is free\n"
-    "top = ctypes.c_void_p.in_dll(libc, 'environ').value & ~4095\n"
+    "longer_stack": "top = ctypes.c_void_p.in_dll(libc, '__libc_stack_end').value & ~4095\n"
+    "ctypes.memset(top - 4096 * 256, 1, 1)  # the kernel makes the stack longer, and its end is free\n"
     "found = [libc.mremap(top - 4096 * page, 4096, SIZE, 1) for page in range(120, 200)]\n"
     "fill([where for where in found if where != NOWHERE])\n"
     "fill(every(data))",
