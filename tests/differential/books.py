@@ -189,8 +189,15 @@ class FileBooks:
         if filtered:
             nodes = list(dict.fromkeys(filtered))
             return self.one_below(dimension, nodes[0]) if len(nodes) == 1 else nodes
-        roots = [node for node, parent, _ in self.edges(dimension) if parent == TOP]
+        roots = [node for node, parent, _ in self.edges(dimension) if parent == TOP and self.is_seen(dimension, node)]
         return [*(self.one_below(dimension, roots[0]) if len(roots) == 1 else roots), UNASSIGNED]
+
+    def is_seen(self, dimension: str, node: str) -> bool:
+        """Tell whether the caller sees a node: a member below it, or every node because no member is hidden."""
+        below = {node}
+        for child, parent, _ in self.edges(dimension):  # parents stand before their children
+            below |= {child} if parent in below else set()
+        return self.sees_every(dimension) or bool(self.seen_leaves.get(self.leaf_of(dimension), set()) & below)
 
     def one_below(self, dimension: str, node: str) -> list[str]:
         """Return the children of a node and its own postings; a node without children is shown itself."""
@@ -198,6 +205,24 @@ class FileBooks:
         return [node + OWN, *children] if children else [node]
 
     # Who sees what.
+
+    def sees_every(self, dimension: str) -> bool:
+        """Tell whether a grant shows members of a tree without rows, and no member of the tree is hidden by all."""
+        leaf, nodes = self.leaf_of(dimension), {node for node, _, _ in self.edges(dimension)}
+        hidden, is_open = self.leaves.get(leaf, set()) & nodes, self.grants is None
+        for grant in () if self.grants is None else self.grants.values():
+            cuts = grant["dimensions"]
+            own = {key: cut for key, cut in cuts.items() if self.leaf_of(key) == leaf}
+            for domain in self.domains:
+                if not self.has(domain, leaf) or any(
+                    (self.has(domain, key) or domain not in grant.get("open_domains", ())) and key not in own
+                    for key in cuts
+                ):
+                    continue
+                if all(self.knows(key, cut) for key, cut in own.items()):
+                    is_open |= not any("allow" in cut for cut in own.values())
+                    hidden &= {member for key, cut in own.items() for member in cut.get("deny", ())}
+        return is_open and not hidden
 
     def sees(self, domain: str, scenario: str, row: PostedRow) -> bool:
         """Tell whether a row lies within the grant of a scenario."""
@@ -216,6 +241,8 @@ class FileBooks:
                 if domain not in grant.get("open_domains", ()):
                     return False
                 continue
+            if not self.knows(key, cut):
+                return False
             leaf = members[self.leaf_of(key)]
             if "allow" in cut and leaf not in self.together(key, cut["allow"]):
                 return False
@@ -223,17 +250,20 @@ class FileBooks:
                 return False
         return True
 
-    def shows(self, domain: str, scenario: str, leaf_dimension: str, leaf: str) -> bool:
-        """Tell whether a grant shows a member."""
-        if self.grants is None:
-            return True
-        cuts = self.grants.get(scenario, self.grants.get("*", {})).get("dimensions", {})
-        return all(
-            ("allow" not in cut or leaf in self.together(key, cut["allow"]))
-            and ("deny" not in cut or leaf not in self.together(key, cut["deny"]))
-            for key, cut in cuts.items()
-            if self.has(domain, key) and self.leaf_of(key) == leaf_dimension
-        )
+    def knows(self, key: str, cut: Mapping[str, Sequence[str]]) -> bool:
+        """Tell whether the books have every member that a cut of a grant denies: if not, it hides all."""
+        return self.leaves.get(key, set()).issuperset(cut.get("deny", ()))
+
+    @cached_property
+    def seen_leaves(self) -> dict[str, set[str]]:
+        """The members of each leaf dimension that a row has which any scenario shows."""
+        found: dict[str, set[str]] = {}
+        for domain, rows in self.rows.items():
+            for row in rows:
+                if self.sees(domain, row.scenario, row):
+                    for key, member in row.members.items():
+                        found.setdefault(key, set()).update({member} - {""})
+        return found
 
     def closed_through(self, scenario: str, domain: str) -> date | None:
         """Return the last closed day of a scenario in a domain."""

@@ -158,6 +158,10 @@ class FileCalendar:
         begin, end = self.at(grain, first), self.at(grain, last)
         return begin is not None and end is not None and (begin.first, end.last) == (first, last)
 
+    def inside(self, window: Window) -> tuple[date, date]:
+        """Return the first and last day of a window that exist: those outside the calendar do not."""
+        return max(window.first, self.first), min(window.last, self.last)
+
     def later(self, period: FilePeriod, count: int) -> FilePeriod | None:
         """Return the period some periods later; None where the calendar does not reach."""
         place = bisect_right(self.firsts[period.grain], period.first) - 1 + count

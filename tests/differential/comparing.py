@@ -96,8 +96,8 @@ class InstanceComparison:
     questions: int = 0
     refusals: int = 0
 
-    def instance(self, seed: int, questions: int = QUESTIONS) -> Iterator[Difference]:
-        """Yield the differences of an instance."""
+    def instance(self, seed: int, questions: int = QUESTIONS, first: int = 0) -> Iterator[Difference]:
+        """Yield the differences of an instance; of its questions only those from `first` on are asked."""
         rng = Random(seed)
         drawn = draw_instance(rng)
         with folder_in_memory() as folder:
@@ -105,8 +105,7 @@ class InstanceComparison:
             load_feeds(folder, folder / STATE)
             reopen = partial(open_books, folder, profile=drawn.profile)
             door, books = reopen(), FileBooks(folder, drawn.profile)
-            for _ in range(questions):
-                question = draw_question(rng, books)
+            for question in [draw_question(rng, books) for _ in range(questions)][first:]:
                 yield from self.question(seed, door, OldAnswers(books, question, reopen))
             for name, asked in chain(
                 (("F14", asked) for asked in explanations(rng, door, books)),

@@ -1,11 +1,11 @@
 """The oracle of figures: one line in one column and cell, row by row, by the words of docs/figures.md."""
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from operator import ge, gt, le, lt
 from typing import Any
 
@@ -16,12 +16,12 @@ from tests.differential.references import (
     Reference,
     Scope,
     WrittenSide,
-    WrittenTerm,
     conditions,
     how,
     is_opening,
     over_time,
 )
+from tests.differential.side_rows import SideRow, inside
 
 COMPARISONS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 LONG_AGO = date(1900, 1, 1)
@@ -44,14 +44,6 @@ class AskedCell:
     time: str = ""  # grain of a breakdown by periods
     leaves: Mapping[str, frozenset[str]] = field(default_factory=dict)  # what a fold of members is over
     times: tuple[FilePeriod, ...] = ()  # of a filter by periods; none: there is no such filter
-
-
-@dataclass(frozen=True, slots=True)
-class SideRow:
-    """A row, and the term of a side that it comes from."""
-
-    row: PostedRow
-    term: WrittenTerm
 
 
 class Oracle:
@@ -117,7 +109,7 @@ class Oracle:
         """Return a figure of one side."""
         bases = self.bases(key)
         for base in bases:
-            self.check(base, side, cell, scope)
+            self.check(base, side, cell)
         shared = {
             tuple(self.books.has(self.books.metrics[b][0], key) for key in (*cell.members, *cell.leaves)) for b in bases
         }
@@ -135,7 +127,7 @@ class Oracle:
 
     # What cannot be asked.
 
-    def check(self, base: str, side: WrittenSide, cell: AskedCell, scope: Scope = frozenset()) -> None:
+    def check(self, base: str, side: WrittenSide, cell: AskedCell) -> None:
         """Raise CannotBeAsked where a metric cannot be asked this way."""
         books, domain = self.books, self.books.metrics[base][0]
         grains = {cell.asked.end.grain, *([cell.period.grain] if cell.period else [])}
@@ -143,15 +135,13 @@ class Oracle:
         if lacking or not all(books.carries(domain, grain) for grain in grains):
             raise CannotBeAsked
         window = self.window(side, cell)
-        if window is not None and not books.calendar.fits(books.grain(domain), window.first, window.last):
+        if window is not None and not books.calendar.fits(books.grain(domain), *books.calendar.inside(window)):
             raise CannotBeAsked
-        if how(books.metrics[base][1]) in EXTREMES and self.is_weighed(
-            base, domain, cell, partial(self.can_see, domain, side, scope)
-        ):
+        if how(books.metrics[base][1]) in EXTREMES and self.is_weighed(base, domain, cell):
             raise CannotBeAsked
 
-    def is_weighed(self, base: str, domain: str, cell: AskedCell, seen: Callable[[str, str], bool]) -> bool:
-        """Tell whether a tree weighs what cannot be weighed, of what the caller sees."""
+    def is_weighed(self, base: str, domain: str, cell: AskedCell) -> bool:
+        """Tell whether a tree weighs what cannot be weighed, of what the caller sees in any scenario."""
         where = self.books.metrics[base][1].get("where", {})
         found: list[tuple[str, Mapping[str, Fraction]]] = [
             (key, self.filtered(key, ids)) for key, ids in cell.filters.items() if key not in where
@@ -159,20 +149,16 @@ class Oracle:
         for key in cell.breakdown:
             if self.books.is_tree(key) and self.books.has(domain, key) and key not in where:
                 found += self.of_nodes(key)
-        return any(weight != 1 and seen(key, leaf) for key, weights in found for leaf, weight in weights.items())
+        return any(
+            weight != 1 and leaf in self.books.seen_leaves.get(self.books.leaf_of(key), ())
+            for key, weights in found
+            for leaf, weight in weights.items()
+        )
 
     def of_nodes(self, key: str) -> list[tuple[str, Mapping[str, Fraction]]]:
         """Return what the leaves of each node of a tree, and of all of it, count for."""
         nodes = {node for node, _, _ in self.books.edges(key)}
         return [(key, self.books.below(key, node)) for node in ("", *nodes)]
-
-    def can_see(self, domain: str, side: WrittenSide, scope: Scope, key: str, leaf: str) -> bool:
-        """Tell whether a member lies within the grants of a term of a side and of all that narrows it."""
-        of_leaf = self.books.leaf_of(key)
-        return any(
-            all(self.books.shows(domain, name, of_leaf, leaf) for name in scope | {term.scenario})
-            for term in side.terms
-        )
 
     # Rows.
 
@@ -223,11 +209,10 @@ class Oracle:
         rule, since = over_time(body)
         if rule in ("to_date", "last_known"):
             first = {"range": first, "fiscal_year": self.year_of(last)}.get(since, LONG_AGO)
-        rows = inside(rows, first, last)
-        if before_close:
-            return rows, 1
         if rule == "closing":
-            return self.closing(base, rows), 1
+            in_range = inside(rows, window.first, window.last) if before_close else ()
+            return (*self.closing(base, inside(rows, first, last)), *in_range), 1
+        rows = inside(rows, first, last)
         if rule == "last_known":
             return self.last_known(domain, base, rows), 1
         if rule == "average":
@@ -270,11 +255,14 @@ class Oracle:
         return inside(rows, last.first, last.last)
 
     def last_known(self, domain: str, base: str, rows: tuple[SideRow, ...]) -> tuple[SideRow, ...]:
-        """Return of each combination of members the rows of the last period that has any."""
-        grain, found = self.close_grain(domain, base), []
+        """Return of each combination of members the rows of the last period that has an amount; all if none has."""
+        grain, measure, found = self.close_grain(domain, base), self.books.metrics[base][1].get("measure"), []
         for each in rows:
-            alike = [other.row.period.last for other in rows if other.row.members == each.row.members]
-            if self.books.calendar.at(grain, max(alike)) == self.books.calendar.at(grain, each.row.period.last):
+            alike = [other for other in rows if other.row.members == each.row.members]
+            last = [other.row.period.last for other in alike if measure is None or measure in other.row.amounts]
+            if not last or self.books.calendar.at(grain, max(last)) == self.books.calendar.at(
+                grain, each.row.period.last
+            ):
                 found.append(each)
         return tuple(found)
 
@@ -296,7 +284,7 @@ class Oracle:
     ) -> Fraction | None:
         """Return what a metric makes of the rows of a cell, None where there are none.
 
-        `before_close`: of all rows in its days, those before its close too.
+        `before_close`: of the close of a balance and of all rows in its range.
         """
         window = self.window(side, cell)
         if window is None:
@@ -403,18 +391,31 @@ class Oracle:
 
     def is_nothing(self, key: str, side: WrittenSide, cell: AskedCell, scope: Scope) -> bool:
         """Tell whether a missing side of a variance counts as 0."""
-        window = self.window(side, cell)
+        windows = self.windows(side, cell)
         grain = cell.period.grain if cell.period else cell.asked.end.grain
         return (
-            window is not None
+            bool(windows)
             and self.additive(key)
-            and all(self.is_closed(base, side, window, grain, scope) for base in self.bases(key))
+            and all(self.is_closed(base, side, windows, grain, scope) for base in self.bases(key))
         )
 
-    def is_closed(self, base: str, side: WrittenSide, window: Window, grain: str, scope: Scope) -> bool:
-        """Tell whether a domain has rows in a window that is closed and loaded to its end."""
-        domain = self.books.metrics[base][0]
-        if not self.read(base, side, window, scope)[0]:
+    def windows(self, side: WrittenSide, cell: AskedCell) -> list[Window]:
+        """Return the range that a side reads in a cell, under a filter by periods those that it keeps."""
+        window, calendar = self.window(side, cell), self.books.calendar
+        if window is None or not cell.times:
+            return [] if window is None else [window]
+        kept = [(max(window.first, period.first), min(window.last, period.last)) for period in cell.times]
+        bounds = [
+            (calendar.at(window.end.grain, first), calendar.at(window.end.grain, last))
+            for first, last in kept
+            if first <= last
+        ]
+        return [Window(start, end) for start, end in bounds if start and end]
+
+    def is_closed(self, base: str, side: WrittenSide, windows: Sequence[Window], grain: str, scope: Scope) -> bool:
+        """Tell whether a domain has rows in windows that are closed and loaded to their end."""
+        domain, window = self.books.metrics[base][0], windows[-1]
+        if not any(self.read(base, side, each, scope)[0] for each in windows):
             return False
         last = self.days(base, window)[1]
         loaded = max(each.row.period.last for each in self.held(domain, side, scope))
@@ -443,8 +444,3 @@ class Oracle:
         if rule == "to_date":
             return not is_opening(body) and last < begins
         return last < begins or first > ends
-
-
-def inside(rows: Sequence[SideRow], first: date, last: date) -> tuple[SideRow, ...]:
-    """Return the rows whose periods lie in some days."""
-    return tuple(each for each in rows if each.row.period.first >= first and each.row.period.last <= last)

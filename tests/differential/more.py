@@ -19,8 +19,8 @@ from tests.differential.figures import AskedCell, CannotBeAsked, Oracle
 from tests.differential.questions import draw_range
 from tests.differential.references import Reference, side_of
 
-QUOTIENT = Context(prec=15, rounding=ROUND_HALF_EVEN)
-QUOTIENTS = ("mean", "third", "price")
+QUOTIENT, ALL = Context(prec=15, rounding=ROUND_HALF_EVEN), Context(prec=60)
+QUOTIENTS = ("mean", "third", "price")  # a third that ends has all its digits
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,26 @@ def tables(door: Door, books: FileBooks) -> Iterator[MoreAsked]:
             ((cell,),) = (row["cells"] for row in table(report)["rows"])
             found = books.calendar.by_code[period]
             figure = oracle.figure(metric, Reference.of("actual"), AskedCell(Window(found, found), {}, ()))
-            expected = "" if figure is None else text_of(figure)
+            expected = "" if figure is None else text_of(figure, exact=metric == "third")
             given = cell[0] if isinstance(cell, list) else cell or ""
             differing = ((metric, given, expected),) if given != expected else ()
             yield MoreAsked(f"the table of {metric} of actual in {period}", 1, differing)
 
 
-def text_of(figure: Fraction) -> str:
-    """Return a quotient as a table shows it with 2 decimals."""
-    digits = QUOTIENT.divide(Decimal(figure.numerator), Decimal(figure.denominator))
+def text_of(figure: Fraction, *, exact: bool) -> str:
+    """Return a quotient as a table shows it with 2 decimals: of 15 digits, of all if it is exact and ends."""
+    context = ALL if exact and ends(figure) else QUOTIENT
+    digits = context.divide(Decimal(figure.numerator), Decimal(figure.denominator))
     rounded = digits.quantize(Decimal("0.01"), rounding=ROUND_HALF_UP)
     if not rounded:
         return "–"
     return f"{rounded:,}" if rounded > 0 else f"({-rounded:,})"
+
+
+def ends(figure: Fraction) -> bool:
+    """Tell whether the digits of a figure end."""
+    rest = figure.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1

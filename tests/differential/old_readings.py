@@ -1,7 +1,7 @@
 """Readings that were wrong once, each by its name: a difference that one of them explains is that fault come back."""
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -28,10 +28,10 @@ class MonthlyCloses(Oracle):
 class LackingWeighs(Oracle):
     """F9: a tree weighs the lines of a domain that lacks it."""
 
-    def is_weighed(self, base: str, domain: str, cell: AskedCell, seen: Callable[[str, str], bool]) -> bool:
+    def is_weighed(self, base: str, domain: str, cell: AskedCell) -> bool:
         nodes = (found for key in cell.breakdown if self.books.is_tree(key) for _, found in self.of_nodes(key))
         weighed = any(weight != 1 for found in nodes for weight in found.values())
-        return weighed or super().is_weighed(base, domain, cell, seen)
+        return weighed or super().is_weighed(base, domain, cell)
 
 
 class NamesAreFigures(Oracle):
@@ -71,8 +71,8 @@ class CutPeriodsAreClosed(Oracle):
 class WindowsFitTheirGrain(Oracle):
     """F4: a window of the calendar over data by week is unavailable."""
 
-    def check(self, base: str, side: WrittenSide, cell: AskedCell, scope: Scope = frozenset()) -> None:
-        super().check(base, side, cell, scope)
+    def check(self, base: str, side: WrittenSide, cell: AskedCell) -> None:
+        super().check(base, side, cell)
         window = self.window(side, cell)
         if window and self.books.grain(self.books.metrics[base][0]) == "week" and window.start.grain.startswith("c"):
             raise CannotBeAsked

@@ -170,11 +170,14 @@ def draw_filters(rng: Random, domain: str) -> dict[str, Any]:
 
 
 def is_cut(books: FileBooks, question: DrawnQuestion) -> bool:
-    """Tell whether a filter by periods cuts those of the range, which is refused."""
+    """Tell whether a filter by periods cuts those of the range or of the data, which is refused."""
     start, end = (books.calendar.by_code[code] for code in question.period)
     months = [books.calendar.by_code[code] for code in question.filters.get("mth", ())]
+    if months and not all(books.carries(books.metrics[metric][0], "month") for metric in question.metrics):
+        return True
     return any(
-        SIZES[start.grain] > 1 and not books.calendar.fits(start.grain, month.first, month.last)
+        SIZES[start.grain] > 1
+        and not books.calendar.fits(start.grain, max(start.first, month.first), min(end.last, month.last))
         for month in months
         if start.first <= month.last and end.last >= month.first
     )

@@ -78,7 +78,18 @@ class OracleRanking:
         return sorted(present, key=place)
 
     def is_there(self, cell: AskedCell, *, certainly: bool = False) -> bool:
-        """Tell whether a member has a row: a figure, or if that is not certain rows behind a figure that is blank."""
+        """Tell whether a member has a row, its own or one below it."""
+        if self.has_row(cell, certainly=certainly):
+            return True
+        below = self.question.dimensions[len({*cell.members, *cell.leaves}) :][:1]
+        return any(
+            self.is_there(self.at(cell, key, member), certainly=certainly)
+            for key in below
+            for member in self.names(key)
+        )
+
+    def has_row(self, cell: AskedCell, *, certainly: bool) -> bool:
+        """Tell whether a cell has a row: a figure, or if that is not certain rows behind a figure that is blank."""
         lines = [line for line in self.lines if not self.repeats(line, cell)]
         for reference in self.references:
             for line in lines:
@@ -103,7 +114,7 @@ class OracleRanking:
         for base in (base for base in bases if not self.repeats(base, cell)):
             for side in reference.sides:
                 try:
-                    self.oracle.check(base, side, cell, scope)
+                    self.oracle.check(base, side, cell)
                 except CannotBeAsked:
                     domain = self.oracle.books.metrics[base][0]
                     if not self.oracle.counts_rows or not all(

@@ -9,7 +9,7 @@ import pytest
 from engine.door import Door
 from engine.instance.documents import InstanceFaults
 from server.feeds.instance import read_instance
-from tests.support.small import codes, figure, figures, small_books, write_instance
+from tests.support.small import codes, figure, figures, granting, small_books, write_instance
 
 A = {"A": "actual"}
 
@@ -164,6 +164,33 @@ def test_last_known_values_are_carried_as_far_as_is_said(
     assert of(books, "balance", "2021-05") == expected[None]
 
 
+def test_a_row_without_an_amount_leaves_the_value_before_it_known(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": "date scenario entity amount units\n2021-04-30 actual E1 50 1\n2021-05-31 actual E1 - 3\n"
+            "2021-05-31 actual E2 7 -"
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {entity: entity}
+            measures: {amount: {places: 2}, units: {places: 0, type: number}}
+            metrics:
+              owed: {measure: amount, over_time: {last_known: always}}
+              owned: {measure: units, over_time: {last_known: always}}
+              closed: {measure: amount, over_time: closing}
+            """
+        },
+        dimensions="entity: {kind: leaf}",
+        bindings={"gl": {"numbers": {"blank": "none"}}},
+    )
+    shown = books.metric("owed", "owned", "closed", scenarios=A, period="2021-05", dimensions=["entity"])
+    found = figures(shown, "entity", "metric")
+    assert [found["E1", "owed"], found["E1", "owned"], found["E1", "closed"]] == [50, 3, None]
+    assert [found[None, "owed"], found[None, "owned"], found[None, "closed"]] == [57, 3, 7]
+
+
 def test_axes_do_not_carry_values_of_their_own(tmp_path: Path) -> None:
     books = books_of(
         tmp_path,
@@ -262,6 +289,16 @@ def test_what_cannot_be_weighed_says_so_instead_of_a_figure(tmp_path: Path) -> N
     (note,) = [note for note in shown.notes if note.code == "unavailable"]
     assert "a count distinct cannot be weighed, and tree weighs" in note.message
     assert figure(books.metric("customers", scenarios=A, period="2021-Q1", filters={"tree": "E2"})) == 2
+
+
+def test_what_any_scenario_shows_decides_what_can_be_weighed(tmp_path: Path) -> None:
+    books_of(tmp_path, ORDERS + "\n2021-01-05 budget E2 C1 1", KINDS)
+    asked = {"scenarios": A, "period": "2021-Q1", "filters": {"tree": "all"}}
+    one = "{dimensions: {entity: {allow: [E1]}}}"
+    alone = granting(tmp_path, f"{{actual: {one}, budget: {one}}}")
+    assert figure(alone.metric("customers", **asked)) == 2  # E2, which weighs -1, is not there
+    shown = granting(tmp_path, f"{{actual: {one}, budget: {{}}}}").metric("customers", **asked)
+    assert (figure(shown), codes(shown)) == (None, {"unavailable"})
 
 
 def test_variances_of_what_does_not_add_up_need_both_sides(tmp_path: Path) -> None:

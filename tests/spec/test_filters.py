@@ -74,6 +74,18 @@ def test_a_balance_closes_in_the_last_filtered_period(by_month: Door) -> None:
     assert figure(by_month.metric("balance", scenarios=A, period=YEAR, filters=chosen)) == 50
 
 
+def test_a_missing_side_counts_as_0_by_the_periods_that_a_filter_keeps(tmp_path: Path) -> None:
+    rows = "2021-02-15 actual P 1\n2021-03-15 budget P 100\n2021-03-15 budget Q 7\n2021-04-15 actual P 2"
+    books = ledger(tmp_path, rows)
+    asked = {"scenarios": {"V": "var(budget,actual)"}}
+    whole = ("2021-02", "2021-04")
+    assert figure(books.metric("revenue", period=whole, **asked)) == 104
+    for period, filters in (("2021-03", {}), (whole, {"month": "2021-03"})):  # no actual in March
+        assert figure(books.metric("revenue", period=period, filters=filters, **asked)) is None
+    both = {"month": ["2021-02", "2021-03"]}
+    assert figure(books.metric("revenue", period=whole, filters={**both, "product": "Q"}, **asked)) == 7
+
+
 def test_a_filter_by_periods_outside_the_range_leaves_nothing(by_month: Door) -> None:
     assert figure(by_month.metric("revenue", scenarios=A, period=YEAR, filters={"period": "2020-02"})) is None
 

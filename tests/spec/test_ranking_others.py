@@ -57,6 +57,39 @@ def test_others_are_over_the_leaves_of_the_other_members_alone(accounts: Door) -
     assert [place.drill["filters"] for place in nested.places if len(place.members) == 1][1:] == [left]
 
 
+def test_a_member_whose_own_figure_is_blank_has_the_rows_below_it(tmp_path: Path) -> None:
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": "date scenario account area amount\n2021-01-05 actual Heads N 5\n2021-01-05 actual Sales N 2\n"
+            "2021-01-05 actual Heads S 3"
+        },
+        domains={
+            "gl": """
+            time: {column: date}
+            dimensions: {account: account, area: area}
+            measures: {amount: {places: 2}}
+            metrics: {net: {measure: amount}}
+            """
+        },
+        dimensions="""
+            account: {kind: leaf}
+            area: {kind: leaf}
+            tree: {kind: ragged, leaf_dimension: account, nodes: live.tree}
+        """,
+        tables={"tree": "node parent weight\nMemo - 0\nHeads Memo 1\nNet - 1\nSales Net 1"},
+    )
+    asked = {**ASKED, "dimensions": ["area", "tree"], "order_by": "net"}
+    rows = [("N/Memo", 5), ("N/Net", 2), ("S/Memo", 3), ("total", 2)]  # S counts nothing in the total: blank, last
+    assert shown(books.metric("net", **asked)) == rows
+    assert shown(books.metric("net", **asked, top=2)) == rows
+    folded = [*rows[:2], ("(others)/Memo", 3), rows[-1]]
+    assert shown(books.metric("net", **asked, top=1)) == folded
+    nested = books.metric("net", **asked, top=1, subtotals=True)
+    below = [("N/Memo", 5), ("N/(others)", 2), ("(others)/Memo", 3)]
+    assert [(key, figure) for key, figure in shown(nested) if figure is not None and "/" in key] == below
+
+
 def test_a_figure_that_cannot_be_asked_makes_no_member_of_others(accounts: Door) -> None:
     left = {"tree": {"exclude": ["Sub", "Floor", "Stat"]}}
     plain = accounts.metric("north", "largest", **ASKED, dimensions=["area"], filters=left)  # Sales weigh 1
