@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = ("benches", "engine", "instances", "sandbox", "scripts", "server", "tests")
 MAX_LINES = 200
 LONG = {  # lines of each class that is longer; a class that gets shorter lowers its number
-    "tests/differential/figures.py Oracle": 389,
+    "tests/differential/figures.py Oracle": 385,
     "server/files/detection.py FeedFormat": 326,
     "engine/books/reader.py Reader": 303,
     "engine/model/members/trees.py RaggedNodes": 302,

@@ -31,7 +31,7 @@ from tests.support.books import ADVENTUREWORKS, OXFORD
 ANSWERS = Path(__file__).with_name("checkout_answers.py")
 DEMO_ROWS = 60_000
 QUESTIONS = 12  # of each drawn book
-PERIODS = {"demo": ("2025-01", "2025-06"), "adventureworks": ("2012-07", "2013-06"), "oxford": ("2016-01", "2016-12")}
+PERIODS = {"demo": ("2025-01", "2025-06"), "adventureworks": ("2005-07", "2006-06"), "oxford": ("2016-01", "2016-12")}
 DATA = {"adventureworks": ADVENTUREWORKS, "oxford": OXFORD}
 PROFILES = {
     "all": {"operations": True, "scenarios": {"*": {}}},

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from functools import cache, cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,10 @@ class FileBooks:
         self.statements = {path.stem: read_yaml(path) for path in sorted((folder / "statements").glob("*.yaml"))}
         self.tables = {path.stem: read_csv(path) for path in sorted((folder / "data").glob("*.csv"))}
         profiles = read_yaml(folder / "profiles.yaml")
-        self.grants: Mapping[str, Any] | None = profiles[profile]["scenarios"] if profile else None
+        self.grants = FileGrants(self, profiles[profile]["scenarios"] if profile else None)
         self.rows = {name: self.rows_of(name) for name in self.domains}
         self.below, self.weights = cache(self._below), cache(self._weights)
-        self.top, self.seen = cache(self._top), cache(self._seen)
+        self.top = cache(self._top)
 
     def grain(self, domain: str) -> str:
         """Return the grain of the days of a domain."""
@@ -187,42 +188,52 @@ class FileBooks:
         if not self.is_tree(dimension):
             return [*sorted(self.leaves.get(dimension, set())), UNASSIGNED]
         if filtered:
-            nodes = list(dict.fromkeys(filtered))
+            nodes = [node for node in dict.fromkeys(filtered) if self.grants.is_seen(dimension, node)]
             return self.one_below(dimension, nodes[0]) if len(nodes) == 1 else nodes
-        roots = [node for node, parent, _ in self.edges(dimension) if parent == TOP and self.is_seen(dimension, node)]
+        roots = [
+            node for node, parent, _ in self.edges(dimension) if parent == TOP and self.grants.is_seen(dimension, node)
+        ]
         return [*(self.one_below(dimension, roots[0]) if len(roots) == 1 else roots), UNASSIGNED]
-
-    def is_seen(self, dimension: str, node: str) -> bool:
-        """Tell whether the caller sees a node: a member below it, or every node because no member is hidden."""
-        below = {node}
-        for child, parent, _ in self.edges(dimension):  # parents stand before their children
-            below |= {child} if parent in below else set()
-        return self.sees_every(dimension) or bool(self.seen_leaves.get(self.leaf_of(dimension), set()) & below)
 
     def one_below(self, dimension: str, node: str) -> list[str]:
         """Return the children of a node and its own postings; a node without children is shown itself."""
         children = [child for child, parent, _ in self.edges(dimension) if parent == node]
         return [node + OWN, *children] if children else [node]
 
-    # Who sees what.
+    def closed_through(self, scenario: str, domain: str) -> date | None:
+        """Return the last closed day of a scenario in a domain."""
+        closed = self.scenarios[scenario].get("closed_through")
+        code = closed.get(domain, closed.get("*")) if isinstance(closed, Mapping) else closed
+        return self.calendar.by_code[str(code)].last if code else None
+
+
+class FileGrants:
+    """What a profile shows of the rows and members of an instance."""
+
+    def __init__(self, books: FileBooks, grants: Mapping[str, Any] | None) -> None:
+        self.books, self.grants, self.seen = books, grants, cache(self._seen)
+
+    def is_seen(self, dimension: str, node: str) -> bool:
+        """Tell whether the caller sees a node: a member below it, or every node because no member is hidden."""
+        below = {node}
+        for child, parent, _ in self.books.edges(dimension):  # parents stand before their children
+            below |= {child} if parent in below else set()
+        return self.sees_every(dimension) or bool(self.seen_leaves.get(self.books.leaf_of(dimension), set()) & below)
 
     def sees_every(self, dimension: str) -> bool:
         """Tell whether a grant shows members of a tree without rows, and no member of the tree is hidden by all."""
-        leaf, nodes = self.leaf_of(dimension), {node for node, _, _ in self.edges(dimension)}
-        hidden, is_open = self.leaves.get(leaf, set()) & nodes, self.grants is None
-        for grant in () if self.grants is None else self.grants.values():
-            cuts = grant["dimensions"]
-            own = {key: cut for key, cut in cuts.items() if self.leaf_of(key) == leaf}
-            for domain in self.domains:
-                if not self.has(domain, leaf) or any(
-                    (self.has(domain, key) or domain not in grant.get("open_domains", ())) and key not in own
-                    for key in cuts
-                ):
-                    continue
-                if all(self.knows(key, cut) for key, cut in own.items()):
-                    is_open |= not any("allow" in cut for cut in own.values())
-                    hidden &= {member for key, cut in own.items() for member in cut.get("deny", ())}
-        return is_open and not hidden
+        if self.grants is None:
+            return True
+        leaf, nodes = self.books.leaf_of(dimension), {node for node, _, _ in self.books.edges(dimension)}
+        known, shown, is_open = self.books.leaves.get(leaf, set()), {*self.seen_leaves.get(leaf, set())}, False
+        for grant, domain in product(self.grants.values(), self.books.domains):
+            cuts = {key: cut for key, cut in grant["dimensions"].items() if self.books.has(domain, key)}
+            is_shown = len(cuts) == len(grant["dimensions"]) or domain in grant.get("open_domains", ())
+            cut = cuts.pop(leaf, {})
+            if is_shown and self.books.has(domain, leaf) and not cuts and self.knows(leaf, cut):
+                is_open |= "allow" not in cut
+                shown |= {member for member in known if member in cut.get("allow", [member])} - {*cut.get("deny", ())}
+        return is_open and known & nodes <= shown
 
     def sees(self, domain: str, scenario: str, row: PostedRow) -> bool:
         """Tell whether a row lies within the grant of a scenario."""
@@ -237,36 +248,30 @@ class FileBooks:
         if grant is None:
             return False
         for key, cut in grant.get("dimensions", {}).items():
-            if not self.has(domain, key):
+            if not self.books.has(domain, key):
                 if domain not in grant.get("open_domains", ()):
                     return False
                 continue
             if not self.knows(key, cut):
                 return False
-            leaf = members[self.leaf_of(key)]
-            if "allow" in cut and leaf not in self.together(key, cut["allow"]):
+            leaf = members[self.books.leaf_of(key)]
+            if "allow" in cut and leaf not in self.books.together(key, cut["allow"]):
                 return False
-            if "deny" in cut and leaf in self.together(key, cut["deny"]):
+            if "deny" in cut and leaf in self.books.together(key, cut["deny"]):
                 return False
         return True
 
     def knows(self, key: str, cut: Mapping[str, Sequence[str]]) -> bool:
         """Tell whether the books have every member that a cut of a grant denies: if not, it hides all."""
-        return self.leaves.get(key, set()).issuperset(cut.get("deny", ()))
+        return self.books.leaves.get(key, set()).issuperset(cut.get("deny", ()))
 
     @cached_property
     def seen_leaves(self) -> dict[str, set[str]]:
         """The members of each leaf dimension that a row has which any scenario shows."""
         found: dict[str, set[str]] = {}
-        for domain, rows in self.rows.items():
+        for domain, rows in self.books.rows.items():
             for row in rows:
                 if self.sees(domain, row.scenario, row):
                     for key, member in row.members.items():
                         found.setdefault(key, set()).update({member} - {""})
         return found
-
-    def closed_through(self, scenario: str, domain: str) -> date | None:
-        """Return the last closed day of a scenario in a domain."""
-        closed = self.scenarios[scenario].get("closed_through")
-        code = closed.get(domain, closed.get("*")) if isinstance(closed, Mapping) else closed
-        return self.calendar.by_code[str(code)].last if code else None

@@ -1,10 +1,11 @@
 """The cells that a question may be answered by, as the oracle expects them."""
 
 from collections.abc import Iterator
+from datetime import date
 from itertools import product
 
 from tests.differential.books import FileBooks
-from tests.differential.calendars import Window
+from tests.differential.calendars import FilePeriod, Window
 from tests.differential.figures import AskedCell, Oracle
 from tests.differential.questions import DrawnQuestion
 from tests.differential.rankings import OracleRanking, RankedRow
@@ -14,15 +15,22 @@ Place = tuple[str, ...]  # the members of a row; none: the total
 
 
 def whole_cell(books: FileBooks, question: DrawnQuestion) -> AskedCell:
-    """Return the cell of the total of a question."""
+    """Return the cell of the total of a question; a filter by a month narrows its range."""
     start, end = (books.calendar.by_code[code] for code in question.period)
+    for code in question.filters.get("mth", ()):
+        inside = books.calendar.between(end.grain, *shared(start, end, books.calendar.by_code[code]))
+        start, end = inside[0], inside[-1]
     return AskedCell(
         asked=Window(start, end),
         filters={key: ids for key, ids in question.filters.items() if key != "mth"},
         breakdown=tuple(key for key in question.dimensions if key != "period"),
         time=end.grain if "period" in question.dimensions else "",
-        times=tuple(books.calendar.by_code[code] for code in question.filters.get("mth", ())),
     )
+
+
+def shared(start: FilePeriod, end: FilePeriod, month: FilePeriod) -> tuple[date, date]:
+    """Return the first and last day that a range and a month share."""
+    return max(start.first, month.first), min(end.last, month.last)
 
 
 def expected_cells(
@@ -48,7 +56,7 @@ def expected_cells(
             period = periods[by_key.pop("period")] if "period" in by_key else None
             yield (
                 members,
-                AskedCell(whole.asked, whole.filters, whole.breakdown, by_key, period, whole.time, times=whole.times),
+                AskedCell(whole.asked, whole.filters, whole.breakdown, by_key, period, whole.time),
             )
 
 

@@ -43,7 +43,6 @@ class AskedCell:
     period: FilePeriod | None = None
     time: str = ""  # grain of a breakdown by periods
     leaves: Mapping[str, frozenset[str]] = field(default_factory=dict)  # what a fold of members is over
-    times: tuple[FilePeriod, ...] = ()  # of a filter by periods; none: there is no such filter
 
 
 class Oracle:
@@ -150,7 +149,7 @@ class Oracle:
             if self.books.is_tree(key) and self.books.has(domain, key) and key not in where:
                 found += self.of_nodes(key)
         return any(
-            weight != 1 and leaf in self.books.seen_leaves.get(self.books.leaf_of(key), ())
+            weight != 1 and leaf in self.books.grants.seen_leaves.get(self.books.leaf_of(key), ())
             for key, weights in found
             for leaf, weight in weights.items()
         )
@@ -184,7 +183,7 @@ class Oracle:
         for row in self.books.rows[domain]:
             late = len(side.terms) > 1 and not self.is_before(row.period, closed)
             term = side.terms[-1] if late else side.terms[0]
-            seen = all(self.books.sees(domain, name, row) for name in scope | {term.scenario})
+            seen = all(self.books.grants.sees(domain, name, row) for name in scope | {term.scenario})
             if row.scenario == term.scenario and seen:
                 found.append(SideRow(row, term))
         return tuple(found)
@@ -208,7 +207,7 @@ class Oracle:
         first, last = self.days(base, window)
         rule, since = over_time(body)
         if rule in ("to_date", "last_known"):
-            first = {"range": first, "fiscal_year": self.year_of(last)}.get(since, LONG_AGO)
+            first = self.since(since, first, last)
         if rule == "closing":
             in_range = inside(rows, window.first, window.last) if before_close else ()
             return (*self.closing(base, inside(rows, first, last)), *in_range), 1
@@ -225,10 +224,10 @@ class Oracle:
             return tuple(each for close in closes for each in close), max(sum(map(bool, closes)), 1)
         return rows, 1
 
-    def year_of(self, day: date) -> date:
-        """Return the first day of the fiscal year of a day."""
-        year = self.books.calendar.at("year", day)
-        return year.first if year else LONG_AGO
+    def since(self, since: str, first: date, last: date) -> date:
+        """Return the first day of what a rule looks back on."""
+        year = self.books.calendar.at("year", last)
+        return {"range": first, "fiscal_year": year.first if year else LONG_AGO}.get(since, LONG_AGO)
 
     def close_grain(self, domain: str, base: str) -> str:
         """Return the grain at which a balance closes: its group's of data by day, else that of the data."""
@@ -294,8 +293,6 @@ class Oracle:
         cuts = list(self.cuts(domain, body, cell))
         found = []
         for each in rows:
-            if cell.times and not any(inside((each,), period.first, period.last) for period in cell.times):
-                continue
             weight = Fraction(1)
             for leaf, weights, weighs in cuts:
                 known = weights.get(each.row.members[leaf])
@@ -391,31 +388,18 @@ class Oracle:
 
     def is_nothing(self, key: str, side: WrittenSide, cell: AskedCell, scope: Scope) -> bool:
         """Tell whether a missing side of a variance counts as 0."""
-        windows = self.windows(side, cell)
+        window = self.window(side, cell)
         grain = cell.period.grain if cell.period else cell.asked.end.grain
         return (
-            bool(windows)
+            window is not None
             and self.additive(key)
-            and all(self.is_closed(base, side, windows, grain, scope) for base in self.bases(key))
+            and all(self.is_closed(base, side, window, grain, scope) for base in self.bases(key))
         )
 
-    def windows(self, side: WrittenSide, cell: AskedCell) -> list[Window]:
-        """Return the range that a side reads in a cell, under a filter by periods those that it keeps."""
-        window, calendar = self.window(side, cell), self.books.calendar
-        if window is None or not cell.times:
-            return [] if window is None else [window]
-        kept = [(max(window.first, period.first), min(window.last, period.last)) for period in cell.times]
-        bounds = [
-            (calendar.at(window.end.grain, first), calendar.at(window.end.grain, last))
-            for first, last in kept
-            if first <= last
-        ]
-        return [Window(start, end) for start, end in bounds if start and end]
-
-    def is_closed(self, base: str, side: WrittenSide, windows: Sequence[Window], grain: str, scope: Scope) -> bool:
-        """Tell whether a domain has rows in windows that are closed and loaded to their end."""
-        domain, window = self.books.metrics[base][0], windows[-1]
-        if not any(self.read(base, side, each, scope)[0] for each in windows):
+    def is_closed(self, base: str, side: WrittenSide, window: Window, grain: str, scope: Scope) -> bool:
+        """Tell whether a domain has rows in a window that is closed and loaded to its end."""
+        domain = self.books.metrics[base][0]
+        if not self.read(base, side, window, scope)[0]:
             return False
         last = self.days(base, window)[1]
         loaded = max(each.row.period.last for each in self.held(domain, side, scope))
@@ -438,9 +422,11 @@ class Oracle:
             return True
         if self.is_open(base, side, window):
             return False
-        rule, _ = over_time(body)
+        rule, since = over_time(body)
         first, last = self.days(base, window)
         begins, ends = min(each.row.period.first for each in held), max(each.row.period.last for each in held)
-        if rule == "to_date":
-            return not is_opening(body) and last < begins
+        if rule == "to_date" and since != "fiscal_year":
+            return False  # nothing lies before the first movement
+        if rule in ("to_date", "last_known"):
+            first = self.since(since, first, last)
         return last < begins or first > ends
