@@ -142,6 +142,31 @@ test("a breakdown by periods has their labels, and its total the whole range", (
   assert.deepEqual(behind(table, 0, 1), [["+", { ...whole, period_start: "2026-Q1", period_end: "2026-Q3" }]]);
 });
 
+test("the total of balances over periods keeps the label that says which close it is", () => {
+  const label = "Total (balances: close of Sep 2026)";
+  const [quarter, total] = BY_QUARTER.columns;
+  const across = read({ ...BY_QUARTER, columns: [quarter, { ...total, label }] }).across;
+  assert.deepEqual(across.map(({ titles }) => titles), [["A", "2026 Q1 (Jan–Mar 2026)"], ["actual", label]]);
+  const rows = [{ key: "2026-09", label: "Sep 2026", values: [7] }, { label, values: [7] }];
+  const down = read({ ...METRICS, metrics: METRICS.metrics.slice(0, 1), scenarios: METRICS.scenarios.slice(0, 1), dimensions: ["period"], rows });
+  assert.deepEqual(down.lines.map((line) => [line.label, line.kind]), [["Sep 2026", "member"], [label, "total"]]);
+});
+
+test("a line of another currency says it as its unit, in the scale of the answer", () => {
+  const money = [
+    { key: "in_euro", label: "In euro", values: [1, 1, 0, 0] },
+    { key: "in_dollars", label: "In dollars", unit: "CAD thousands", values: [2, 2, 0, 0] },
+    { key: "sum", label: "Sum", unit: "mixed", values: [3, 3, 0, 0] },
+  ];
+  const { caption, lines } = read({ ...STATEMENT, rows: money });
+  assert.equal(caption, "Profit and loss, Jan 2026 – Sep 2026, in EUR thousands");
+  assert.deepEqual(lines.map(({ label, unit }) => [label, unit]), [["In euro", ""], ["In dollars", "CAD thousands"], ["Sum", "mixed"]]);
+  const plain = read({ ...STATEMENT, scale: 0, rows: money.slice(0, 1) });
+  assert.equal(plain.caption, "Profit and loss, Jan 2026 – Sep 2026, in EUR");
+  const none = read({ ...STATEMENT, currency: undefined, rows: money.slice(2) });
+  assert.equal(none.caption, "Profit and loss, Jan 2026 – Sep 2026, in mixed"); // as the server says it
+});
+
 test("metrics stand across with each scenario, members down, the rest and the total last", () => {
   const table = read(METRICS);
   assert.equal(table.caption, "Revenue, Margin, Sep 2026, in EUR");
