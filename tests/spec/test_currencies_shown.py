@@ -12,6 +12,7 @@ from engine.model.requests import ChartSpec
 from engine.model.stopping import never
 from engine.present.answers.budget import NOT_KEPT
 from engine.present.answers.explanations import explanation_answer
+from engine.present.charts.charts import chart
 from engine.present.charts.results import explanation_as_it_is, report_as_it_is
 from engine.present.exports.about import asked_report
 from engine.present.exports.report_sheet import report_sheet
@@ -138,6 +139,17 @@ def test_a_chart_of_several_currencies_draws_the_one_that_it_names(tmp_path: Pat
         report_as_it_is(ChartSpec(chart_type="bar", title="Sales"), report)
     drawn = report_as_it_is(ChartSpec(chart_type="bar", title="Sales", unit="CAD"), report)
     assert (drawn.unit, drawn.frame["value"].to_list()) == ("CAD", [100])
+
+
+@pytest.mark.parametrize("key", ["CAD", "USD"])
+def test_the_summary_of_a_chart_says_the_currency_of_its_rows(tmp_path: Path, key: str) -> None:
+    asked: dict[str, Any] = {"scenarios": A, "period": "2021-01", "dimensions": ["account"]}
+    report = books(tmp_path).metric("all", **asked, filters={"currency": [key]})
+    found = report_as_it_is(ChartSpec(chart_type="bar", title="Sales"), report)
+    made = chart(found.spec, found.frame, {"value": found.unit or ""})
+    assert made.unit == key
+    assert f" {key}" in made.summary
+    assert not {"CAD", "USD", "EUR"} - {key} & {*made.summary.replace(",", " ").replace(".", " ").split()}
 
 
 def own_units(found: Explanation) -> list[dict[str, str | None]]:
