@@ -9,7 +9,7 @@ DIFFERENTIAL: dict[str, str] = {}
 REPORTS: dict[str, str] = {
     "balance_side": NO_CALL,
     "coarse_budget": "a domain has one grain of time for all its scenarios",
-    "day_with_time": NOT_READ,
+    "day_with_time": "init reads no day with a time; a load names the key that does",
     "functions": NO_CALL,
     "lowest_balance": NO_CALL,
     "median": NO_CALL,
