@@ -174,7 +174,7 @@ class FileCalendar:
                 day = period.first.replace(year=period.first.year - count)
             except ValueError:
                 day = date(period.first.year - count, 3, 1) if start else date(period.first.year - count, 2, 28)
-            return self.at("date", day)
+            return self.by_grain["date"][0] if start and day < self.first else self.at("date", day)
         found = self.by_key.get((period.grain, period.year - count, period.number))
         if found is not None:
             return found

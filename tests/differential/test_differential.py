@@ -33,6 +33,7 @@ AGREED = [  # what the two read differently once, and where: the seed of its ins
     ("an opening whose members have rows long before it", 20019, 23),
     ("a row without an amount is no last value", 20121, 18),
     ("a window that begins before the calendar does", 20104, 11),
+    ("a window of days whose year before begins before the calendar does", 60029, 1),
     ("the only root that the caller sees", 20112, 17),
     ("a profile that denies what the books lack", 20070, 0),
     ("the digits of a third that end", 20028, 0),
