@@ -135,6 +135,7 @@ def programs_for(user: ServerUser | None, binaries: PostgresBinaries) -> Postgre
             f"set {variable_of('database_url')} to a database"
         ) from fault
     installation = binaries.folder.resolve().parent
+    log.info("PostgreSQL runs from the copy %s: the user %d cannot read %s", copy, user.uid, installation)
     return replace(binaries, folder=copy / installation.parent.name / installation.name / binaries.folder.name)
 
 
@@ -154,7 +155,6 @@ def copy_installation(installation: Path, copy: Path) -> None:
             if not path.is_symlink():
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
         aside.rename(copy)
-        log.info("PostgreSQL is copied to %s, for the user that it runs as cannot read %s", copy, installation)
     except OSError:
         if not copy.is_dir():  # else another process has made it
             raise

@@ -124,7 +124,9 @@ def test_a_user_without_an_entry_is_refused_in_a_sentence(state: Path) -> None:
 
 
 @OF_ROOT
-def test_programs_that_only_root_reads_are_copied_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_that_only_root_reads_are_copied_once_and_each_start_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     installed = next(known_binaries())
     package = installed.folder.parents[1]
     hidden = replace(installed, folder=tmp_path / installed.folder.relative_to(package.parent))
@@ -138,8 +140,11 @@ def test_programs_that_only_root_reads_are_copied_once(tmp_path: Path, monkeypat
         copy = programs_for(user, hidden)
         assert copy.folder.is_relative_to(users.PROGRAMS)
         assert programs_for(user, copy) == copy
-        assert programs_for(user, hidden) == copy
-        assert len(list(users.PROGRAMS.iterdir())) == 1
+        with caplog.at_level("INFO", "tieout"):
+            assert programs_for(user, hidden) == copy
+        (copied,) = users.PROGRAMS.iterdir()
+        said = f"PostgreSQL runs from the copy {copied}: the user {user.uid} cannot read {hidden.folder.parent}"
+        assert said in caplog.messages
         keeper = Keeper(EmbeddedPostgres(lambda: hidden, tmp_path / "state" / "postgres"))
         with closing(keeper):
             keeper.start()
