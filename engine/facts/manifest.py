@@ -5,6 +5,7 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
+from errno import ENOENT
 from functools import cached_property
 from itertools import zip_longest
 from operator import attrgetter
@@ -37,6 +38,7 @@ from engine.model.stopping import watched
 UNDATED = "undated"
 LAST_DAY = attrgetter("last")
 CURRENT = "CURRENT"
+CURRENT_NEXT = "CURRENT.new"  # written before the manifest, and renamed to CURRENT after it
 PUBLISHING = "publishing.lock"  # who publishes holds a lock on it
 FORMAT = 1  # of new manifests; those of release 0.3.0 have no format number and count as 0
 
@@ -185,10 +187,20 @@ class Pin:
 
 def current_version(root: Path) -> int:
     """Return the number of the current version, 0 before the first is published. Raises DamagedBooks."""
+    version = named_version(root)
+    if version is None and was_published(root):
+        version = named_version(root)  # the first may have been published in between
+        if version is None:
+            raise DamagedBooks(CURRENT, FileNotFoundError(ENOENT, os.strerror(ENOENT)))
+    return version or 0
+
+
+def named_version(root: Path) -> int | None:
+    """Return the version that CURRENT names, None if it does not exist. Raises DamagedBooks."""
     try:
         descriptor = os.open(root / CURRENT, os.O_RDONLY)  # each call asks: a third of the time of a file object
     except FileNotFoundError:
-        return 0
+        return None
     except OSError as fault:
         raise DamagedBooks(CURRENT, fault) from fault
     try:
@@ -197,6 +209,12 @@ def current_version(root: Path) -> int:
         raise DamagedBooks(CURRENT, fault) from fault
     finally:
         os.close(descriptor)
+
+
+def was_published(root: Path) -> bool:
+    """Tell whether a store has had a version; a first load that was killed leaves its manifest beside CURRENT_NEXT."""
+    manifests = list((root / "manifests").glob("*.json"))
+    return bool(manifests) and not (manifests == [manifest_file(root, 1)] and (root / CURRENT_NEXT).exists())
 
 
 def manifest_file(root: Path, version: int) -> Path:

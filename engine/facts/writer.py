@@ -25,6 +25,7 @@ from engine.facts.landing import Fingerprint, LandedMonth, Landing
 from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import (
     CURRENT,
+    CURRENT_NEXT,
     PUBLISHING,
     UNDATED,
     Codes,
@@ -259,12 +260,12 @@ class Stage:
         manifest = replace(manifest, version=self._base.version + 1)
         path = manifest_file(self._root, manifest.version)
         path.parent.mkdir(exist_ok=True)
+        aside = self._root / CURRENT_NEXT
+        write_durably(aside, str(manifest.version).encode())
         write_durably(path, manifest.as_json())
         new = set(manifest.files()).difference(self._base.files())
         for folder in {path.parent, *((self._root / file).parent for file in new)}:
             sync_folder(folder)
-        aside = self._root / f"{CURRENT}.new"
-        write_durably(aside, str(manifest.version).encode())
         aside.rename(self._root / CURRENT)
         sync_folder(self._root)
         return manifest

@@ -1,12 +1,13 @@
 """Instances as they are served: every file that people wrote reaches the workers, and a changed one is read again."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from engine.facts.manifest import DamagedBooks
 from engine.instance.read import instance_files
 from server.ingest.folder import InstanceWatcher
 from tests.support.books import load_instance
@@ -17,6 +18,10 @@ from tests.support.small import write_ledger
 
 COLUMN = [{"scenario": "actual", "alias": "A"}]
 WEEKS = table(date(2024, 12, 29), {2025: four_four_five(), 2026: four_four_five()}, by_week=True)
+HARMS: Mapping[str, Callable[[Path], object]] = {
+    "gone": Path.unlink,
+    "damaged": lambda path: path.write_bytes(b"no rows"),
+}
 
 
 @pytest.fixture
@@ -54,7 +59,7 @@ def test_no_file_outside_its_folder_is_one_of_an_instance(retail: Path, name: st
     assert not [file for file in instance_files(retail) if file.endswith((".csv", "passwd"))]
 
 
-@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(b"no rows")], ids=["gone", "damaged"])
+@pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
 def test_a_store_that_is_damaged_is_unavailable_with_the_name_of_the_file(
     retail: Path, tmp_path: Path, harm: Callable[[Path], object]
 ) -> None:
@@ -72,6 +77,27 @@ def test_a_store_that_is_damaged_is_unavailable_with_the_name_of_the_file(
     assert any(f"{file.parent.name}/{file.name}" in told.result["error"] for file in files)
     assert str(tmp_path) not in told.result["error"]
     assert "Traceback" not in log
+
+
+@pytest.mark.parametrize("file", ["CURRENT", "manifests/000001.json"])
+@pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
+def test_a_store_that_lost_its_version_is_unavailable_and_no_load_replaces_it(
+    retail: Path, tmp_path: Path, file: str, harm: Callable[[Path], object]
+) -> None:
+    store = tmp_path / "state" / "store"
+    load_instance(retail, tmp_path / "state")
+    harm(store / file)
+    files = sorted(store.rglob("*"))
+    with serving(retail, tmp_path / "state", healthy=False) as server, connected(server.url, "auto") as books:
+        told = books.call("run_metric_data", metrics=["revenue"], scenarios=COLUMN, period_start="2026-01")
+        log = server.log.read_text()
+    assert told.is_error
+    assert told.result["error_type"] == "unavailable"
+    assert file in told.result["error"]
+    assert "Traceback" not in log
+    with pytest.raises(DamagedBooks, match=file):
+        load_instance(retail, tmp_path / "state")
+    assert sorted(store.rglob("*")) == files
 
 
 def test_a_folder_that_is_no_instance_is_told_so_in_a_sentence(tmp_path: Path) -> None:

@@ -12,11 +12,13 @@ import polars as pl
 import pytest
 from msgspec.structs import replace
 
+from engine.facts import writer
 from engine.facts.arrow import ArrowFacts
 from engine.facts.files import MappedFiles
 from engine.facts.manifest import (
     CURRENT,
     FORMAT,
+    PUBLISHING,
     DamagedBooks,
     Manifest,
     NewerFormat,
@@ -28,7 +30,7 @@ from engine.facts.writer import stage
 from engine.model.calendar.periods import Span
 from engine.model.fact_store import ROWS, RowSlice, Slice
 from engine.model.scope import EVERYTHING, Cell, CodeSet
-from tests.unit.engine.facts.test_store import AMOUNT, FIRST, GL, Fact, landing_of, load_of
+from tests.unit.engine.facts.test_store import AMOUNT, FIRST, GL, Fact, landing_of, load_of, publish
 
 BY_ACCOUNT = replace(GL, rollups=(("account",),))
 WHOLE = Span(FIRST, date(2021, 12, 31))
@@ -116,6 +118,41 @@ def test_a_current_version_that_cannot_be_read_is_refused_by_name(store: Path) -
     path.mkdir()  # root reads any file
     with pytest.raises(DamagedBooks, match=r"CURRENT \(Is a directory\)"):
         pin_current(store)
+
+
+def test_books_whose_current_version_is_lost_are_not_taken_for_empty_ones(store: Path, tmp_path: Path) -> None:
+    once = tmp_path / "once"
+    publish(once, [("actual", FIRST, "A", "x", 1, "")], load_of(at=0))
+    for lost in (store, once):
+        (lost / CURRENT).unlink()
+        files = sorted(path for path in lost.rglob("*") if path.is_file() and path.name != PUBLISHING)
+        with pytest.raises(DamagedBooks, match=r"CURRENT \(No such file or directory\).*restore a backup"):
+            pin_current(lost)
+        with pytest.raises(DamagedBooks), stage(lost):
+            pass
+        assert sorted(path for path in lost.rglob("*") if path.is_file() and path.name != PUBLISHING) == files
+
+
+def test_a_first_load_that_was_killed_as_it_published_leaves_books_without_a_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[Fact] = [("actual", FIRST, "A", "x", 1, "")]
+    rename = Path.rename
+
+    def killed_before(path: Path, target: Path) -> Path:
+        if target.name == CURRENT:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as killed:
+        killed.setattr(Path, "rename", killed_before)
+        killed.setattr(writer, "sweep", lambda *_: [])
+        with pytest.raises(KeyboardInterrupt):
+            publish(tmp_path, rows, load_of(at=0))
+    assert manifest_file(tmp_path, 1).is_file()
+    assert current_version(tmp_path) == 0
+    publish(tmp_path, rows, load_of(at=0))
+    assert current_version(tmp_path) == 1
 
 
 def test_a_manifest_of_a_newer_format_is_refused_by_name(store: Path) -> None:
