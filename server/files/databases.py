@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from datetime import date, timedelta
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Final, TypeVar
 
@@ -123,26 +124,23 @@ def query_rows(asked: ExtractRequest, parameters: Mapping[str, Parameter]) -> Ge
     query = number_parameters(asked.binding.extract, source.paramstyle)
     library = driver_library(asked.binding, driver)
     thread, first = DriverThread(here=driver.cancels), 0
-    opened: list[Any] = []  # connection, cursor and reader
     try:
         with driver_errors(CONNECT, f"source {source.key} cannot be reached", secrets):
             connect = partial(dbapi.connect, library, entrypoint=driver.entrypoint, db_kwargs=options, autocommit=True)
-            opened.append(thread.run(connect))
-            cursor = thread.run(opened[0].cursor)
-            opened.append(cursor)
+            connection = thread.open(connect)
+            cursor = thread.open(connection.cursor)
         with driver_errors(EXTRACT, "the query failed", secrets):
             for statement in driver.session:
                 thread.run(partial(cursor.execute, statement))
             values = (parameters[name] for name in query.names)
             bound = [value if driver.binds_days else str(value) for value in values] or None
             thread.run(partial(cursor.execute, query.text, bound), cursor.adbc_cancel)
-            reader = thread.run(cursor.fetch_record_batch, cursor.adbc_cancel)
-            opened.append(reader)
+            reader = thread.open(cursor.fetch_record_batch, cursor.adbc_cancel)
             for piece in read_batches(lambda: thread.run(lambda: next(reader, None), cursor.adbc_cancel), reader):
                 yield with_location(piece, source.key, first)
                 first += piece.height
     finally:
-        thread.end(opened)
+        thread.end()
 
 
 def driver_library(binding: Binding, driver: Driver) -> str:
@@ -176,50 +174,51 @@ class DriverThread:
     def __init__(self, *, here: bool) -> None:
         self.is_stuck = False
         self._here = here
-        self._calls: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
-        self._ended: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        self._opened: list[Any] = []
+        self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
         if not here:
             Thread(target=self._work, name="database driver", daemon=True).start()
+
+    def open(self, call: Callable[[], Done], cancel: Callable[[], None] | None = None) -> Done:
+        """Return the handle that a call opens; `end` closes it, even if an interrupt comes while it is opened."""
+        self.run(lambda: self._opened.append(call()), cancel)
+        handle: Done = self._opened[-1]
+        return handle
 
     def run(self, call: Callable[[], Done], cancel: Callable[[], None] | None = None) -> Done:
         """Return the result of a call, or raise what it raises."""
         if self._here:
             return call()
-        self._calls.put(call)
+        ended: Future[Done] = Future()
+        self._calls.put((call, ended))
         try:
-            result, fault = self._ended.get()
+            return ended.result()
         except KeyboardInterrupt:
-            self._give_up(cancel)
+            self._give_up(ended, cancel)
             raise
-        if fault is not None:
-            raise fault
-        done: Done = result
-        return done
 
-    def end(self, opened: Sequence[Any]) -> None:
+    def end(self) -> None:
         """Close what was opened, the latest first, and end the thread; leaves what a stuck thread works on."""
         if self.is_stuck:
-            STUCK.append(opened)
+            STUCK.append(self._opened)
             return
-        for handle in reversed(opened):
+        for handle in reversed(self._opened):
             with suppress(Exception):  # what failed or was cancelled is told already
                 self.run(handle.close)
         self._calls.put(None)
 
-    def _give_up(self, cancel: Callable[[], None] | None) -> None:
+    def _give_up(self, ended: Future[Any], cancel: Callable[[], None] | None) -> None:
         if cancel is not None:
             Thread(target=tried(cancel), name="cancel", daemon=True).start()  # which blocks in a driver that cannot
-        try:
-            self._ended.get(timeout=CANCEL_SECONDS)
-        except Empty:
-            self.is_stuck = True
+        self.is_stuck = not wait([ended], CANCEL_SECONDS).done
 
     def _work(self) -> None:
-        while (call := self._calls.get()) is not None:
+        while (task := self._calls.get()) is not None:
+            call, ended = task
             try:
-                self._ended.put((call(), None))
+                ended.set_result(call())
             except BaseException as fault:  # noqa: BLE001 - it is raised where the call was made
-                self._ended.put((None, fault))
+                ended.set_exception(fault)
 
 
 def tried(cancel: Callable[[], None]) -> Callable[[], None]:

@@ -115,8 +115,8 @@ def test_a_publish_that_is_killed_at_any_step_leaves_the_books_as_they_were_and_
         assert manifest_of_store(tmp_path) == current
         assert sums(engine, tmp_path) == expected(before)
     put = ["before put", "half put", "put"]
-    journal, manifest, name = (["before " + end, "after " + end] for end in (".new", ".json", ".new"))
-    assert killed == [*journal, *put, *put, "before totals", *manifest, *name]
+    journal, name, manifest = (["before " + end, "after " + end] for end in (".new", ".new", ".json"))
+    assert killed == [*journal, *put, *put, "before totals", *name, *manifest]
     assert sums(engine, tmp_path) == expected(rows)
     assert len(engine.reader.parts(TABLE)) > len(rows) + len(before)
     publish(tmp_path, store, [fact(FIRST, 7)], 2)

@@ -5,7 +5,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from time import sleep
 from typing import Any
+from unittest.mock import Mock
 
 import duckdb
 import pytest
@@ -14,7 +16,7 @@ from engine.instance.documents import InstanceFaults
 from server.feeds.feeds import LoadStatus
 from server.feeds.instance import read_instance
 from server.feeds.query_parameters import ParamStyle, number_parameters
-from server.files.databases import DRIVERS, driver_library
+from server.files.databases import DRIVERS, DriverThread, driver_library
 from server.ingest.load import BindingFailed
 from tests.support import ledgers
 from tests.support.books import load_feeds
@@ -148,6 +150,21 @@ def test_an_interrupt_ends_a_query_that_runs(tmp_path: Path, source: dict[str, A
     instance = ledger(tmp_path, source, extract=query, load="full", parameters={}, rejects={"allow": {"day": 10**12}})
     with pytest.raises(KeyboardInterrupt), interrupted(0.5):
         load_feeds(instance, tmp_path / "state")
+
+
+def test_what_a_driver_opens_while_an_interrupt_comes_is_closed() -> None:
+    thread, connection = DriverThread(here=False), Mock()
+
+    def connect() -> Mock:
+        sleep(0.5)
+        return connection
+
+    with pytest.raises(KeyboardInterrupt), interrupted(0.1):
+        thread.open(connect)
+        sleep(30)  # on a busy machine the interrupt comes late
+    thread.end()
+    connection.close.assert_called_once_with()
+    assert not thread.is_stuck
 
 
 def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(tmp_path: Path) -> None:
