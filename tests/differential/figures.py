@@ -226,7 +226,7 @@ class Oracle:
 
     def since(self, since: str, first: date, last: date) -> date:
         """Return the first day of what a rule looks back on."""
-        year = self.books.calendar.at("year", last)
+        year = self.books.calendar.at("year", min(last, self.books.calendar.last))
         return {"range": first, "fiscal_year": year.first if year else LONG_AGO}.get(since, LONG_AGO)
 
     def close_grain(self, domain: str, base: str) -> str:
@@ -354,7 +354,7 @@ class Oracle:
             weights: Mapping[str, Fraction] | None = None
             if key in cell.leaves:
                 within = self.filtered(key, cell.filters[key]) if key in cell.filters else books.top(key)
-                whole = dict.fromkeys(cell.leaves[key], Fraction(1)) if within is None else within
+                whole = dict.fromkeys(cell.leaves[key], Fraction(1)) if within is None or key in weighed else within
                 weights = {leaf: weight for leaf, weight in whole.items() if leaf in cell.leaves[key]}
             elif key in cell.members:
                 weights = books.weights(key, cell.members[key])

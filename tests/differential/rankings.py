@@ -78,10 +78,10 @@ class OracleRanking:
         return sorted(present, key=place)
 
     def is_there(self, cell: AskedCell, *, certainly: bool = False) -> bool:
-        """Tell whether a member has a row, its own or one below it."""
-        if self.has_row(cell, certainly=certainly):
-            return True
+        """Tell whether a member has a row, its own (that of an outer dimension is a sub-total) or one below it."""
         below = self.question.dimensions[len({*cell.members, *cell.leaves}) :][:1]
+        if (self.question.subtotals or not below) and self.has_row(cell, certainly=certainly):
+            return True
         return any(
             self.is_there(self.at(cell, key, member), certainly=certainly)
             for key in below
