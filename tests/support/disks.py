@@ -13,7 +13,7 @@ def mount(folder: Path, megabytes: int, options: str = "rw") -> str | None:
     folder.mkdir(exist_ok=True)
     command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,{options}", "tmpfs", folder]
     run = subprocess.run(command, check=False, capture_output=True, text=True)
-    return run.stderr.strip().splitlines()[-1] if run.returncode else None
+    return run.stderr.strip().splitlines()[0] if run.returncode else None  # the others say where the kernel says more
 
 
 def unmount(folder: Path) -> None:
