@@ -201,8 +201,7 @@ class FileCalendar:
         unit = self.at(grain, end.last)
         if unit is None:
             return None
-        whole = shift in ("fy", "cy") or (unit.last == end.last and SIZES[end.grain] > SIZES[grain])
-        return Window(unit, unit if whole else end)
+        return Window(unit, unit if shift in ("fy", "cy") else end)
 
     def earlier(self, window: Window, count: int, grain: str) -> Window | None:
         """Return a window some periods of a grain earlier."""

@@ -35,6 +35,7 @@ AGREED = [  # what the two read differently once, and where: the seed of its ins
     ("a window that begins before the calendar does", 20104, 11),
     ("a window of days whose year before begins before the calendar does", 60029, 1),
     ("the only root that the caller sees", 20112, 17),
+    ("a quarter to date that ends with a year of a table", 400311, 1),
     ("others that a metric's own where weighs", 100028, 18),
     ("a fiscal year to date past the end of the calendar", 100009, 21),
     ("a member whose rows stand below an inner dimension that a line lacks", 100330, 20),
