@@ -80,7 +80,8 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
     def open_after(self, domain: str) -> date | None:
         """Return the last closed day of a domain, or None if the scenario does not define one."""
-        return self.last_closed.get(domain, self.closed_through.get(""))
+        last = self.cut_at.get(domain)
+        return self.closed_through.get(domain, self.closed_through.get("")) if last is None else last
 
     @property
     def last_closed(self) -> dict[str, date]:

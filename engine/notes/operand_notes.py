@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import date
 
 from engine.model.calendar.periods import Grain, Period
 from engine.model.errors import quoted
@@ -23,11 +24,14 @@ def open_operand_notes(figures: Figures) -> Iterator[Note]:
 def open_operands(figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the notes of `open_operand_notes` in one column read."""
     plan = figures.plan
+    latest = max((window.spans[-1].last for window in watched(column_read.windows) if window.spans), default=date.min)
     for alike in plan.reads.operands:
+        base, domain_read = alike[0].base, column_read.domain_read(alike[0].base.domain)
+        if not may_be_open(domain_read, latest):
+            continue
         gappy = [operand for operand in alike if not is_whole(figures.of(operand, column_read))]
         if not gappy:
             continue
-        base, domain_read = alike[0].base, column_read.domain_read(alike[0].base.domain)
         lines: dict[str, None] = {}
         names: dict[str, None] = {}
         for places in watched(places_by_time(figures)):
@@ -49,6 +53,12 @@ def open_operands(figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
                 domain=base.domain,
                 operands=tuple(names),
             )
+
+
+def may_be_open(domain_read: DomainRead, last: date) -> bool:
+    """Tell whether days up to one may be open; some of them are read from a scenario that is not closed so far."""
+    each = (term_span.term.scenario.open_after(domain_read.domain) for term_span in domain_read.term_spans)
+    return any(closed is not None and closed < last for closed in each)
 
 
 def places_by_time(figures: Figures) -> Sequence[Sequence[int]]:

@@ -55,6 +55,7 @@ class ReportReads(Struct, frozen=True):
             return plan.finish([next(frames) for _ in plan.batches])
 
         return ReportFigures(
+            plan=self.plan,
             reads=self,
             figures=finished(self.plan),
             order=finished(self.order) if self.order else None,
@@ -68,6 +69,7 @@ class ReportReads(Struct, frozen=True):
 class ReportFigures(Struct, frozen=True, dict=True):
     """What a report has read."""
 
+    plan: FigurePlan
     reads: ReportReads
     figures: Figures
     order: Figures | None
@@ -75,11 +77,6 @@ class ReportFigures(Struct, frozen=True, dict=True):
     unassigned: Mapping[Keys, Figures]
     outside: Sequence[Sequence[pl.DataFrame]]  # of each read
     currencies: Sequence[Sequence[pl.DataFrame]]  # of each read
-
-    @property
-    def plan(self) -> FigurePlan:
-        """The plan of the report."""
-        return self.reads.plan
 
     @cached_property
     def currency_rows(self) -> Sequence[pl.DataFrame]:

@@ -37,7 +37,12 @@ def of_plan(make: Callable[[FigurePlan], Iterable[Note]]) -> Notes:
 
 def of_each_read(make: Callable[[FigurePlan, ColumnRead], Iterable[Note]]) -> Notes:
     """Return what makes the notes on each column read of a report."""
-    return lambda report: (note for known in report.plan.distinct_reads for note in make(report.plan, known))
+
+    def made(report: ReportFigures) -> Iterator[Note]:
+        for column_read in report.plan.distinct_reads:
+            yield from make(report.plan, column_read)
+
+    return made
 
 
 def of_figures(make: Callable[[Figures], Iterable[Note]]) -> Notes:

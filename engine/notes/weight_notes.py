@@ -46,8 +46,9 @@ def uneven_rows(figures: Figures) -> Iterator[Note]:
     uneven = [
         axis.key
         for axis in plan.axes
-        if any(is_weighed(base, axis, plan) for base in plan.bases)
-        and any(members[axis.place] in plan.into_total(axis) for members in watched(figures.members))
+        if (weights := plan.into_total(axis))
+        and any(is_weighed(base, axis, plan) for base in plan.bases)
+        and any(members[axis.place] in weights for members in watched(figures.members))
     ]
     if uneven:
         yield Note.of("weighted_rows", dimensions=" and ".join(uneven), says=ROWS)
@@ -59,9 +60,9 @@ def axes_topped(plan: FigurePlan) -> list[str]:
     return [
         axis.key
         for axis in plan.axes
-        if any(is_topped(base, axis, plan) for base in plan.bases)
-        and axis.total is not None
+        if axis.total is not None
         and axis.key not in filtered
+        and any(is_topped(base, axis, plan) for base in plan.bases)
         and not plan.reader.counts_all(axis.key, axis.total)
     ]
 

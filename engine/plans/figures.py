@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter, itemgetter
 
 import polars as pl
@@ -291,8 +291,9 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
     def _computed(self, expression: FormulaExpression, column_read: ColumnRead) -> Sequence[Figure]:
         parts = {name: self.of(part, column_read) for name, part in expression.inputs.items()}
         figures = expression.in_columns.evaluate(parts, self.plan.stop)
-        unknown = self._unknown(column_read)
-        if times := {time for days in unknown.keys() & expression.day_bases.keys() for time in unknown[days]}:
+        if unknown := self._unknown(column_read):
+            lacking = unknown.keys() & expression.day_bases.keys()
+            times = frozenset(chain.from_iterable(unknown[days] for days in lacking))
             figures = [
                 Nothing.MISSING if place.time in times and figure is not Nothing.UNAVAILABLE else figure
                 for figure, place in watched(zip(figures, self.places, strict=True), self.plan.stop)

@@ -224,20 +224,24 @@ class Presences(Struct, frozen=True):
 
     def open_span(self, domain_read: DomainRead, window: DateWindow) -> Span | None:
         """Return the open days of a window, by the scenario that the last day is read from; None if all are closed."""
-        if window.last is None:
+        last = window.last
+        if last is None:
             return None
-        term_span = next(term_span for term_span in domain_read.term_spans if term_span.days.holds(window.last))
+        term_span = next(term_span for term_span in domain_read.term_spans if term_span.days.holds(last))
         closed = term_span.term.scenario.open_after(domain_read.domain)
-        if closed is None or window.last <= closed:
+        if closed is None or last <= closed:
             return None
         opens = max(date.fromordinal(closed.toordinal() + 1), term_span.days.first)
         first = next(span for span in window.spans if span.last >= opens)
-        return Span(max(first.first, opens), window.last)
+        return Span(max(first.first, opens), last)
 
     def open_codes(self, domain_read: DomainRead, windows: Sequence[DateWindow], grain: Grain) -> str | None:
         """Return the open periods of some windows that hold rows, as a code or START..END; None if there are none."""
+        opened = [span for window in windows if (span := self.open_span(domain_read, window))]
+        if not opened:
+            return None
         until = self.loaded_to(domain_read) or date.min
-        spans = [span for window in windows if (span := self.open_span(domain_read, window)) and span.first <= until]
+        spans = [span for span in opened if span.first <= until]
         if not spans:
             return None
         bounds = (min(span.first for span in spans), min(max(span.last for span in spans), until))
