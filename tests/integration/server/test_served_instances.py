@@ -11,6 +11,7 @@ from engine.facts.manifest import DamagedBooks
 from engine.instance.read import instance_files
 from server.ingest.folder import InstanceWatcher
 from tests.support.books import load_instance
+from tests.support.bridging import hosting
 from tests.support.calendars import four_four_five, table
 from tests.support.forking import tieout
 from tests.support.serving import connected, free_ports, serving
@@ -41,6 +42,14 @@ def test_an_instance_with_a_trading_calendar_is_served(retail: Path, tmp_path: P
         told = books.ask("run_metric_data", metrics=["revenue"], scenarios=COLUMN, period_start="TY2026-P01")
         assert "Weeks begin on Sundays." in books.ask("svc_orientation")["orientation"]
     assert [row["values"] for row in told["rows"]] == [[30]]  # 28 December to 24 January
+
+
+def test_an_instance_with_a_trading_calendar_is_served_to_a_host_on_this_machine(retail: Path, tmp_path: Path) -> None:
+    load_instance(retail, tmp_path / "state")
+    with hosting(retail, tmp_path / "state") as host:
+        host.shake_hands()
+        told = host.call("run_metric_data", metrics=["revenue"], scenarios=COLUMN, period_start="TY2026-P01")
+    assert [row["values"] for row in told["rows"]] == [[30]]
 
 
 def test_the_files_of_an_instance_are_those_that_people_wrote(retail: Path) -> None:
