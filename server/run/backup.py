@@ -186,12 +186,21 @@ def extract(path: Path, folder: Path) -> BundleManifest:
                 found[entry.name] = extract_part(tar, entry, folder)
         contents = BundleManifest.from_json((folder / MANIFEST).read_bytes())
     except (tarfile.TarError, FileNotFoundError, ValueError) as fault:
-        raise BundleFault(f"{path} is not a whole backup ({fault}); use another one") from fault
+        raise BundleFault(f"{path} {why_not_whole(path, fault)}; use another one") from fault
     found.pop(MANIFEST)
     wrong = sorted(name for name in found.keys() | contents.parts.keys() if found.get(name) != contents.parts.get(name))
     if wrong:
         raise BundleFault(f"{path} is damaged: {', '.join(wrong[:5])} is not what was backed up; use another one")
     return contents
+
+
+def why_not_whole(path: Path, fault: Exception) -> str:
+    """Return why a file cannot be read as a bundle, in words of our own."""
+    if isinstance(fault, tarfile.TarError):
+        return "is not a whole backup: it is no tar file, or it is cut off"
+    if isinstance(fault, ValueError):
+        return f"is not a whole backup: its {MANIFEST} cannot be read"
+    return f"is not a whole backup: it has no {MANIFEST} at its end" if path.exists() else "is not there"
 
 
 def extract_part(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> BundleEntry:

@@ -194,6 +194,12 @@ def test_what_is_damaged_or_not_whole_is_restored_by_nothing(backed_up: Path, tm
     def newer(name: str, content: bytes) -> bytes:
         return content.replace(b'"008_artifacts.sql"', b'"099_later.sql"') if name == "manifest.json" else content
 
+    def unreadable(name: str, content: bytes) -> bytes:
+        return b"{" if name == "manifest.json" else content
+
+    def ended(name: str, content: bytes) -> bytes | None:
+        return None if name == "manifest.json" else content
+
     cut = tmp_path / "cut.tar"
     cut.write_bytes(backed_up.read_bytes()[:5000])
     other = tmp_path / "other.tar"
@@ -201,9 +207,11 @@ def test_what_is_damaged_or_not_whole_is_restored_by_nothing(backed_up: Path, tm
     for bundle, says in (
         (rewritten(backed_up, flipped), "is damaged: database.dump is not what was backed up; use another one"),
         (rewritten(backed_up, beside), "is damaged: store/facts/"),
-        (cut, "is not a whole backup"),
-        (other, "is not a whole backup"),
-        (tmp_path / "nowhere.tar", "No such file"),
+        (cut, "is not a whole backup: it is no tar file, or it is cut off; use another one"),
+        (other, "is not a whole backup: it is no tar file, or it is cut off; use another one"),
+        (rewritten(backed_up, unreadable), "is not a whole backup: its manifest.json cannot be read; use another one"),
+        (rewritten(backed_up, ended), "is not a whole backup: it has no manifest.json at its end; use another one"),
+        (tmp_path / "nowhere.tar", "nowhere.tar is not there; use another one"),
         (rewritten(backed_up, newer), "which has 099_later.sql; restore it with that version"),
     ):
         with pytest.raises(BundleFault) as refused:
