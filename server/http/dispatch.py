@@ -132,17 +132,18 @@ class BusyCallers:
 
     def __init__(self) -> None:
         """Nobody is told `busy` yet."""
-        self._told: dict[str, tuple[float, int]] = {}  # of each caller since when, and how often since
+        self._refusals: dict[str, tuple[float, int]] = {}  # of each caller since when, and how many since
 
-    async def told(self, subject: str) -> None:
+    async def refuse(self, subject: str) -> None:
         """Count a refusal of a caller; wait if there were too many."""
         now = monotonic()
-        since, told = self._told.get(subject, (now, 0))
-        since, told = (since, told) if now - since < BUSY_WAIT else (now, 0)
-        if len(self._told) >= MOST_BUSY:
-            self._told.clear()
-        self._told[subject] = (since, told + 1)
-        if told >= BUSY_AT_ONCE:
+        since, count = self._refusals.get(subject, (now, 0))
+        if now - since >= BUSY_WAIT:
+            since, count = now, 0
+        if len(self._refusals) >= MOST_BUSY:
+            self._refusals.clear()
+        self._refusals[subject] = (since, count + 1)
+        if count >= BUSY_AT_ONCE:
             await asyncio.sleep(BUSY_WAIT)
 
 
@@ -291,7 +292,7 @@ class Dispatcher:
             return await self._leases.take(principal.subject)
         except CapReached as reached:
             self._telemetry.busy(reached.cap)
-            await self._busy.told(principal.subject)
+            await self._busy.refuse(principal.subject)
             raise Busy(
                 "Too many calls are in flight. Call again shortly, a few at a time.", retry_after_ms=RETRY_AFTER_MS
             ) from None
