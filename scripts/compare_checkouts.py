@@ -2,8 +2,8 @@
 
 `python -m scripts.compare_checkouts OLD NEW [--books 300] [--seed 1] [--list FILE]` asks the demo, AdventureWorks,
 Oxford and drawn books for statements, metrics, rows, explanations and exported frames under up to three profiles each.
-It prints the number and a digest of the answers of each checkout, and the first difference; 1 if there is one. `--list`
-writes every difference.
+It prints the number and a digest of the answers of each checkout, how many figures they show, and the first difference;
+1 if there is one. `--list` writes every difference.
 """
 
 import argparse
@@ -60,7 +60,8 @@ def main() -> int:
         said = [answers_of(checkout, each, Path(folder) / f"{each.name}.jsonl") for checkout, each in pairs]
         differing = list(differences(*said))
         for name, path in zip(("old", "new"), said, strict=True):
-            print(f"{name}: {len(lines(path))} answers, {sha256(path.read_bytes()).hexdigest()[:16]}")
+            digest = sha256(path.read_bytes()).hexdigest()[:16]
+            print(f"{name}: {len(lines(path))} answers, {sum(map(figures, lines(path))):,} figures, {digest}")
     if asked.list:
         asked.list.write_text("".join(f"{json.dumps(each)}\n" for each in differing), encoding="utf-8")
     print(f"{len(differing)} differ: {dict(Counter(each['book'].split('-')[0] for each in differing))}")
@@ -158,6 +159,19 @@ def answers_of(checkout: Path, books: Path, into: Path) -> Path:
 def lines(path: Path) -> list[str]:
     """Return the lines of a file."""
     return path.read_text(encoding="utf-8").splitlines()
+
+
+def figures(line: str) -> int:
+    """Return how many figures an answer shows: the rows of the frame of a report, the numbers in other rows."""
+    said = json.loads(line)[3]
+    return len(said["frame"]) - 1 if "frame" in said else numbers(said["answer"].get("rows", ()))
+
+
+def numbers(value: object) -> int:
+    """Return how many numbers a value of JSON holds."""
+    if isinstance(value, dict | list | tuple):
+        return sum(map(numbers, value.values() if isinstance(value, dict) else value))
+    return int(isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def differences(old: Path, new: Path) -> Iterator[Json]:

@@ -16,7 +16,7 @@ from engine.present.charts.columns import figures_of, names_of, printable
 from engine.present.charts.periods import grain_of, in_time, words_of
 from engine.present.charts.picture import HUNDREDFOLD, ChartInput, Unit, asked_unit, unit_of
 from engine.present.charts.refusals import bad_data, bad_spec, no_data, some
-from engine.present.charts.repairs import SCENARIOS, of_first, splitting
+from engine.present.charts.repairs import SCENARIOS, filled, of_first, splitting
 from engine.report.data import SCALED
 
 # Figures by x and series, each once, in drawing order.
@@ -378,20 +378,9 @@ def refuse_missing(sheet: ChartInput, grid: Grid) -> None:
     ]
     if not missing:
         return
-    x, y, series = sheet.columns.x, sheet.columns.y, sheet.columns.series
-    wide, code = sheet.frame, "result"
-    if series is not None:
-        wide = wide.pivot(series, index=x, values=y[0])
-        code += f".pivot({series!r}, index={x!r}, values={y[0]!r})"
+    x, series = sheet.columns.x, sheet.columns.series
     there = set(names_of(sheet.frame, x, "x"))
-    gaps = {x: [name for name in grid.xs if name not in there]}
-    if gaps[x]:
-        wide = pl.concat([wide, pl.DataFrame(gaps)], how="diagonal")
-        code = f"pl.concat([{code}, pl.DataFrame({gaps!r})], how='diagonal')"
-    mended, code = wide.fill_null(0), f"result = {code}.fill_null(0)"
-    if series is not None:
-        mended = mended.unpivot(index=x, variable_name=series, value_name=y[0])
-        code += f".unpivot(index={x!r}, variable_name={series!r}, value_name={y[0]!r})"
+    code, mended = filled(sheet.frame, x, sheet.columns.y[0], series, [name for name in grid.xs if name not in there])
     raise bad_data(
         f"A stack needs each part at each x; missing: {some(missing)}. Say that what is missing is zero, if it is.",
         code,

@@ -1,6 +1,7 @@
 """Repairs of refused charts: a spec or a script that draws the same table, the example of the refusal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, repeat
 
 import polars as pl
 
@@ -149,6 +150,31 @@ def splitting(frame: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     names = [name for name in (*known, *members) if name and name not in keys]
     counts = frame.group_by(keys).agg(pl.col(names).n_unique()) if names else frame
     return [name for name in names if (counts[name] > 1).any()]
+
+
+def filled(frame: pl.DataFrame, x: str, y: str, series: str | None, gaps: Sequence[object]) -> tuple[str, pl.DataFrame]:
+    """Return code that makes 0 of what is missing, also at the `gaps` of x, and the table that it leaves."""
+    wide, code = frame, "result"
+    if series is not None:
+        wide = wide.pivot(series, index=x, values=y)
+        code += f".pivot({series!r}, index={x!r}, values={y!r})"
+    if gaps:
+        rows = {x: gaps}
+        wide = pl.concat([wide, pl.DataFrame(rows)], how="diagonal")
+        code = f"pl.concat([{code}, pl.DataFrame({rows!r})], how='diagonal')"
+    wide, code = wide.fill_null(0), f"result = {code}.fill_null(0)"
+    if series is None:
+        return code, wide
+    names: list[str] = []
+    for name in (series, y):  # a member may be named as one of both columns
+        names.append(next(free for free in each_longer(name) if free not in (*wide.columns, *names)))
+    long = wide.unpivot(index=x, variable_name=names[0], value_name=names[1])
+    return f"{code}.unpivot(index={x!r}, variable_name={names[0]!r}, value_name={names[1]!r})", long
+
+
+def each_longer(name: str) -> Iterator[str]:
+    """Yield a name, then the same name with more and more underscores."""
+    return accumulate(repeat("_"), initial=name)
 
 
 def of_first(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, str]:

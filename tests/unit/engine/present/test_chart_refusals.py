@@ -140,6 +140,14 @@ MENDED = [
     (of("area", {name: values[:-1] for name, values in AREA.items()}), "missing: 'Service, 2026-06'"),
     (of("area", {**AREA, "value": [None, *AREA["value"][1:]]}), "missing: 'Pumps, 2026-01'"),
     (
+        of("area", {"period": MONTHS[:3], "line": ["a", "value", "a"], "value": [1, 2, 3]}, y="value", series="line"),
+        "missing: 'a, 2026-02', 'value, 2026-01', 'value, 2026-03'",
+    ),
+    (
+        of("area", {"period": MONTHS[:3], "line": [1, 2, 1]}, y="line", series="line"),
+        "missing: '1, 2026-02', '2, 2026-01', '2, 2026-03'",
+    ),
+    (
         of("waterfall", {**STEPS, "value": [1000.1, 200.2, -50.1, -100.1, 1051]}),
         "before it comes to 1050.1, 0.9 are missing",
     ),
