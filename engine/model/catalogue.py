@@ -9,6 +9,7 @@ from msgspec.structs import astuple, replace
 from engine.model.aggregation import FLOW, MemberAggregation, TimeAggregation, TimeRule
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
+from engine.model.exact import Exact
 from engine.model.formulas import FigureKind, FigureType, Formula
 from engine.model.scenarios import Scenario
 from engine.model.scope import AmountRange, Cut, Cuts
@@ -87,6 +88,10 @@ class Measure(Struct, frozen=True, kw_only=True):
     places: int
     currency: str | None = None  # leaf dimension or axis with the currency of a row; None: the currency of the books
     unit_from: str | None = None  # derived dimension with the unit of a row; None: one unit
+
+    def amount(self, units: int) -> Exact:
+        """Return an amount that the facts hold."""
+        return Exact(units, 10**self.places)
 
 
 ROW_COUNT = Measure(key="rows", column="", kind=FigureKind.NUMBER, places=0)  # the measure of metrics that count rows

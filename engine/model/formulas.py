@@ -40,6 +40,21 @@ class FigureType(Struct, frozen=True, kw_only=True):
     additive: bool
     quotient: bool = False
 
+    @property
+    def is_scaled(self) -> bool:
+        """Tell whether the scale of a report divides its figures."""
+        return self.kind is FigureKind.MONEY and self.additive
+
+    def written(self, figure: Figure, scale: int) -> str:
+        """Return a figure as digits at the scale of a report."""
+        scaled = figure.scaled(scale) if self.is_scaled and isinstance(figure, Exact) else figure
+        return written(scaled, quotient=self.quotient)
+
+
+def written(figure: Figure, *, quotient: bool = False) -> str:
+    """Return a figure as digits, or "blank" if there is none."""
+    return figure.digits(quotient=quotient) if isinstance(figure, Exact) else "blank"
+
 
 class FormulaFault(ValueError):
     """A formula has a syntax error or combines incompatible types. The message addresses the formula's author.

@@ -11,7 +11,6 @@ from msgspec import Struct
 from engine.books.reader import FactRead, Reader
 from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
-from engine.model.exact import Exact
 from engine.model.fact_store import Aggregate
 from engine.model.notes import Note
 from engine.model.scope import Cell, CodeSet, Cut
@@ -87,7 +86,7 @@ def outside_note(read: LeafRead, frames: Sequence[pl.DataFrame], reader: Reader)
         return
     members = {code: next(iter(reader.members(leaf).among({code})), str(code)) for code in amounts}
     ordered = sorted(amounts, key=lambda code: (-abs(amounts[code]), members[code]))
-    shown = [f"{members[code]} {written(amounts[code], base)}" for code in ordered[:LARGEST]]
+    shown = [f"{members[code]} {base.measure.amount(amounts[code]).digits()}" for code in ordered[:LARGEST]]
     yield Note.of(
         "outside_tree",
         scenario=read.column_read.side.key,
@@ -95,7 +94,7 @@ def outside_note(read: LeafRead, frames: Sequence[pl.DataFrame], reader: Reader)
         dimension=read.cut.dimension,
         members=", ".join(shown),
         count=str(len(amounts)),
-        total=written(sum(amounts.values()), base),
+        total=base.measure.amount(sum(amounts.values())).digits(),
     )
 
 
@@ -113,8 +112,3 @@ def leaf_reads(
     return [
         sums_read(domain_read, term_span, splits, (leaf,), aggregates, cell) for term_span in domain_read.term_spans
     ]
-
-
-def written(amount: int, base: Base) -> str:
-    """Return an amount as digits, as the books hold it."""
-    return Exact(amount, 10**base.measure.places).digits()

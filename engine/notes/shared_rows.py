@@ -8,9 +8,8 @@ from engine.model.errors import quoted
 from engine.model.exact import ONE, ZERO, Exact
 from engine.model.notes import Note
 from engine.model.stopping import watched
-from engine.notes.weight_notes import written
 from engine.plans.figures import FigurePlan, Figures
-from engine.plans.rows import MeasureExpression, Row
+from engine.plans.rows import MeasureExpression
 from engine.plans.weights import Axis
 from engine.plans.windows import ColumnRead
 
@@ -32,7 +31,8 @@ def amount_twice(plan: FigurePlan, figures: Figures, axis: Axis) -> str:
         expression = row.expression
         if isinstance(expression, MeasureExpression) and expression.type.additive:
             twice = surplus(figures, expression, axis, read)
-            return f": {row.key} of {read.side.key} counts {written_amount(twice, row, plan)} twice" if twice else ""
+            amount = expression.type.written(twice, plan.query.scale)
+            return f": {row.key} of {read.side.key} counts {amount} twice" if twice else ""
     return ""
 
 
@@ -45,11 +45,6 @@ def surplus(figures: Figures, expression: MeasureExpression, axis: Axis, read: C
         if isinstance(figure, Exact):
             counted += figure * weights.get(str(place.members[axis.place]), ONE)
     return counted
-
-
-def written_amount(amount: Exact, row: Row, plan: FigurePlan) -> str:
-    """Return an amount as digits at the scale of the report."""
-    return written(amount, row, plan.query.scale)
 
 
 def members_sharing(axis: Axis, reader: Reader) -> tuple[str, str] | None:

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from engine.model.catalogue import Base
 from engine.model.errors import first_of
-from engine.model.exact import Exact
-from engine.model.formulas import Figure, FigureKind, Nothing
+from engine.model.formulas import Nothing
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side
 from engine.model.stopping import watched
@@ -92,13 +91,5 @@ def differences(row: Row, figures: Figures, alone: Figures) -> Iterator[str]:
         total = figures.of(row.expression, broken_down[0])[-1]
         figure = alone.of(row.expression, plain[0])[-1]
         if total != figure and Nothing.UNAVAILABLE not in (total, figure):
-            both = [written(found, row, figures.plan.query.scale) for found in (total, figure)]
+            both = [row.expression.type.written(shown, figures.plan.query.scale) for shown in (total, figure)]
             yield f"{row.key} of {column.heading}: {' against '.join(both)}"
-
-
-def written(figure: Figure, row: Row, scale: int) -> str:
-    """Return a figure as digits at the scale of the report."""
-    if not isinstance(figure, Exact) or row.type is None:
-        return "blank"
-    scaled = figure.scaled(scale) if row.type.kind is FigureKind.MONEY and row.type.additive else figure
-    return scaled.digits(quotient=row.type.quotient)

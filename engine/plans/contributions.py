@@ -71,7 +71,7 @@ def amount_of(weighted_term: WeightedTerm, row: Row) -> Exact:
             amount *= factor.factor
     if base.over_members.counts:  # weights never scale a count
         return weighted_term.term.coefficient if amount else ZERO
-    amount *= Exact(row[base.measure.key], 10**base.measure.places)
+    amount *= base.measure.amount(row[base.measure.key])
     return -amount if base.negated else amount
 
 

@@ -83,7 +83,7 @@ def undated_amount(reader: Reader, domain: Domain, scenario: str) -> Exact | Non
         asked = Slice(domain=domain.key, scenario=scenario, spans=(WITHOUT_DATE,), keys=(), aggregates=aggregates)
         (sums,) = reader.collect([FactRead(asked, EVERYTHING)], never)
         units = sums[domain.first_amount.key].sum()
-        return Exact(int(units), 10**domain.first_amount.places)
+        return domain.first_amount.amount(int(units))
 
     return reader.memo_as_seen(("undated amount", domain.key, scenario), read)
 

@@ -240,8 +240,7 @@ class ReportData(Struct, frozen=True, eq=False, kw_only=True):
 
     def is_scaled(self, line: ReportLine, comparison: Comparison) -> bool:
         """Tell whether the report's scale applies to a figure."""
-        is_money = line.type is not None and line.type.kind is FigureKind.MONEY and line.type.additive
-        return is_money and comparison is not Comparison.SHARE
+        return line.type is not None and line.type.is_scaled and comparison is not Comparison.SHARE
 
     def is_quotient(self, line: ReportLine, comparison: Comparison) -> bool:
         """Tell whether a figure is a quotient, which carries 15 significant digits."""

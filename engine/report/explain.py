@@ -19,7 +19,7 @@ from engine.notes.report_reads import ReportFigures, ReportReads, collected
 from engine.notes.shared_rows import members_sharing
 from engine.notes.table import report_notes
 from engine.notes.unassigned_notes import unassigned_plans
-from engine.notes.weight_notes import axes_topped, differing_total, uneven_rows, written
+from engine.notes.weight_notes import axes_topped, differing_total, uneven_rows
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.figure_forms import FigureForm, RatioForm, form_of
 from engine.plans.figures import FigurePlan, Figures, MetricPlan
@@ -256,7 +256,7 @@ def notes_of(
     lists: Sequence[ExplainedList],
 ) -> Iterator[Note]:
     """Yield the notes of an explanation: on the blanks of its totals first."""
-    headings = [side.key for side in variance.sides]
+    headings, in_digits = [side.key for side in variance.sides], figure.expression.type.written
     totals = SidePairs(whole.figures).totals(figure.expression)
     for known in found.values():
         yield from blank_totals(figure, known.figures)
@@ -267,7 +267,7 @@ def notes_of(
     for made_list in lists:
         pairs = zip(headings, (made_list.a, made_list.b), totals, strict=True)
         differing = [
-            f"{figure.row.key} of {heading}: {written(of_list, figure.row, 0)} against {written(total, figure.row, 0)}"
+            f"{figure.row.key} of {heading}: {in_digits(of_list, 0)} against {in_digits(total, 0)}"
             for heading, of_list, total in pairs
             if isinstance(of_list, Exact) and isinstance(total, Exact) and of_list != total
         ]

@@ -35,6 +35,11 @@ def tokens_of(text: bytes) -> int:
     return int((len(text) - rest) * TOKENS_PER_DIGIT + rest * TOKENS_PER_BYTE)
 
 
+def most_entries(budget: int, values: int, least: int = 0) -> int:
+    """Return how many entries of so many values fit a budget, by the least tokens of a value and of an entry."""
+    return int(budget / (least + TOKENS_PER_VALUE * max(1, values)))
+
+
 # The longest answer that fits.
 
 

@@ -25,12 +25,12 @@ from engine.notes.currency_notes import MIXED
 from engine.plans.freshness import Freshness
 from engine.present.answers.budget import (
     NOT_KEPT,
-    TOKENS_PER_VALUE,
     Build,
     DataRef,
     Json,
     LeftOut,
     fitted,
+    most_entries,
     period_json,
     tokens,
     without_defaults,
@@ -134,7 +134,7 @@ def least_left_out(report: ReportData, budget: int) -> int:
     levels = axes_of_report(report)["levels"]
     for level in range(levels, -1, -1):
         lines = sum(line.type is not None and line.level <= level for line in report.lines)
-        most = int(budget / (TOKENS_PER_PLACE + TOKENS_PER_VALUE * lines * len(report.columns)))
+        most = most_entries(budget, lines * len(report.columns), TOKENS_PER_PLACE)
         if len(report.places) <= most or not level:
             break
     return levels - level + max(0, len(report.places) - 1 - most)

@@ -12,7 +12,6 @@ from engine.model.notes import notes_as_data
 from engine.model.stopping import Stop, never, watched
 from engine.present.answers.budget import (
     NOT_KEPT,
-    TOKENS_PER_VALUE,
     DataRef,
     Json,
     LeftOut,
@@ -21,6 +20,7 @@ from engine.present.answers.budget import (
     cut_list,
     fitted,
     list_fields,
+    most_entries,
     period_json,
     without_defaults,
 )
@@ -44,7 +44,7 @@ MOST_SPANS = 50  # date spans that an answer names
 def rows_answer(inspection: Inspection, budget: int, data_ref: DataRef = NOT_KEPT, stop: Stop = never) -> Json:
     """Return the result object of an inspection, at most about `budget` tokens long as JSON text."""
     found = len(inspection.rows)
-    most = int(budget / (TOKENS_PER_VALUE * max(1, len(inspection.columns))))
+    most = most_entries(budget, len(inspection.columns))
 
     def build(left: LeftOut) -> Json:
         return rows_result(inspection, found - left["rows"], data_ref)

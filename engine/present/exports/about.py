@@ -6,8 +6,8 @@ from datetime import datetime
 from msgspec import Struct
 
 from engine.model.calendar.periods import PeriodRange, Span
-from engine.model.exact import ONE, Exact
-from engine.model.formulas import Figure
+from engine.model.exact import ONE
+from engine.model.formulas import written
 from engine.model.notes import messages
 from engine.model.requests import Exclusion, Selection
 from engine.present.answers.rows import MOST_SPANS
@@ -78,10 +78,10 @@ def asked_rows(inspection: Inspection) -> Iterator[Row]:
     yield "Rows", f"{len(inspection.rows)}" + (", and there are more" if inspection.truncated else ", all of them")
     yield from filter_rows(inspection.filters)
     if inspection.figure is not None:
-        yield "Contribution total", in_digits(inspection.contribution_total)
+        yield "Contribution total", written(inspection.contribution_total)
         if inspection.divisor != ONE:
             yield "Divisor", inspection.divisor.digits()
-        yield "Figure", in_digits(inspection.figure_amount, quotient=inspection.quotient)
+        yield "Figure", written(inspection.figure_amount, quotient=inspection.quotient)
 
 
 def asked_transform(transform: Transform) -> Iterator[Row]:
@@ -106,11 +106,6 @@ def days_in_words(spans: Sequence[Span]) -> str:
     words = [f"{span.first} to {span.last}" for span in spans[:MOST_SPANS]]
     more = len(spans) - len(words)
     return ", ".join([*words, *([f"and {more} more spans"] if more else [])]) or "none"
-
-
-def in_digits(figure: Figure, *, quotient: bool = False) -> str:
-    """Return a figure as digits."""
-    return figure.digits(quotient=quotient) if isinstance(figure, Exact) else "blank"
 
 
 def period_rows(period: PeriodRange) -> Sequence[Row]:
