@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from operator import itemgetter
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,13 +15,15 @@ from server.files.columns import CONNECT, EXTRACT, ExtractRequest, with_location
 from server.files.fault_words import REACHING, REFUSALS, UNREACHED, UNREFUSED, in_words
 from server.files.rejects import LoadFailed
 
-ROWS: Final = 100_000  # in memory at once, as objects
+ROWS: Final = 100_000  # of a frame
+OBJECTS: Final = 500  # rows at once as objects: with more, the collector of Python looks through them again and again
 STEPS: Final = 100_000  # of a query between two looks at signals
 LARGEST: Final = 2**53  # whole number below which a double holds each
 BUSY_SECONDS: Final = 10.0
 READING: Final = frozenset(
     [sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE]
 )
+TYPES: Final[Mapping[type, type[pl.DataType]]] = {str: pl.String, int: pl.Int64, float: pl.Float64}  # by class
 INTERRUPTED: Final = "interrupted"
 
 
@@ -58,31 +60,58 @@ def batches(cursor: sqlite3.Cursor, name: str) -> Iterator[pl.DataFrame]:
         raise LoadFailed(EXTRACT, f"the query has two columns '{twice}'; give each a name of its own: select … as …")
     first = 0
     while True:
-        with faults(EXTRACT, "the query failed"):
-            rows = cursor.fetchmany(ROWS)
-        if not rows and first:
+        parts = list(islice(column_parts(cursor, names), ROWS // OBJECTS))
+        if not parts and first:
             return
-        frame = pl.DataFrame([typed(column, list(map(itemgetter(at), rows))) for at, column in enumerate(names)])
+        if not parts:
+            parts = [[pl.Series(column, [], dtype=pl.Null) for column in names]]
+        frame = pl.DataFrame([whole_column(part) for part in zip(*parts, strict=True)])
         yield with_location(frame, name, first)
-        first += len(rows)
+        first += frame.height
+
+
+def column_parts(cursor: sqlite3.Cursor, names: Sequence[str]) -> Iterator[list[pl.Series]]:
+    """Yield the columns of the next rows of a cursor, as few as a processor keeps at hand."""
+    while True:
+        with faults(EXTRACT, "the query failed"):
+            rows = cursor.fetchmany(OBJECTS)
         if not rows:
             return
+        yield [typed(column, values) for column, values in zip(names, zip(*rows, strict=True), strict=True)]
 
 
 def typed(name: str, values: Sequence[Any]) -> pl.Series:
-    """Return values as whole numbers or doubles if all are, else as texts: each number as its shortest text."""
+    """Return values as texts, whole numbers or doubles; as objects where no such type holds all of them."""
     kinds = set(map(type, values)) - {type(None)}
     if bytes in kinds:
         raise LoadFailed(EXTRACT, f"column {name} holds a BLOB; select cast({name} as text), or leave it out")
-    if kinds <= {str}:
-        return pl.Series(name, values, dtype=pl.String)
-    if kinds == {int}:
-        return pl.Series(name, values, dtype=pl.Int64)
-    if kinds <= {int, float}:
+    if not kinds:
+        return pl.Series(name, values, dtype=pl.Null)
+    if len(kinds) == 1:
+        return pl.Series(name, values, dtype=TYPES[kinds.pop()])
+    if str not in kinds:
         doubles = pl.Series(name, values, dtype=pl.Float64, strict=False)
-        if int not in kinds or (doubles.abs() < LARGEST).all():
+        if are_doubles(doubles):
             return doubles
-    return pl.Series(name, [value if value is None else text_of(value) for value in values], dtype=pl.String)
+    return pl.Series(name, values, dtype=pl.Object)
+
+
+def whole_column(parts: Sequence[pl.Series]) -> pl.Series:
+    """Return the parts of a column as one: as texts where their types differ, each number as its shortest text."""
+    types = {part.dtype for part in parts} - {pl.Null}
+    if types == {pl.Int64, pl.Float64} and all(are_doubles(part) for part in parts if part.dtype == pl.Int64):
+        types = {pl.Float64()}
+    if len(types) > 1 or pl.Object in types:
+        values = [value if value is None else text_of(value) for part in parts for value in part.to_list()]
+        return pl.Series(parts[0].name, values, dtype=pl.String)
+    dtype = types.pop() if types else pl.String
+    return pl.concat([part.cast(dtype) for part in parts], rechunk=True)
+
+
+def are_doubles(numbers: pl.Series) -> bool:
+    """Return whether a double holds each of some whole numbers, and each of those beside it."""
+    extremes: Sequence[Any] = (numbers.min(), numbers.max())
+    return all(abs(number) < LARGEST for number in extremes if number is not None)
 
 
 def text_of(value: str | float) -> str:

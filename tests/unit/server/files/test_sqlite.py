@@ -45,6 +45,7 @@ def test_a_text_among_the_reals_of_a_column_changes_none_of_them(tmp_path: Path)
 
 def test_a_column_may_begin_with_whole_amounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "ROWS", 1_000)
+    monkeypatch.setattr(sqlite, "OBJECTS", 100)
     instance = made(tmp_path, [("A", 1)] * 1_500 + [("A", 2.75), ("A", None), ("B", "3.5")])
     load_feeds(instance, tmp_path / "state")
     assert revenue(instance, tmp_path) == {"A": Decimal("1502.75"), "B": Decimal("3.5"), None: Decimal("1506.25")}
@@ -111,5 +112,23 @@ def test_an_interrupt_ends_a_query(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("largest", [2**53 - 1, -(2**53) + 1, 2**53, 2**53 + 1, 2**62])
 def test_a_whole_number_among_reals_keeps_its_digits_whatever_its_size(largest: int) -> None:
-    column = sqlite.typed("amount", [largest, 0.5, None])
+    column = sqlite.whole_column([sqlite.typed("amount", [largest, 0.5, None])])
     assert [None if text is None else Decimal(text) for text in to_text(column)] == [largest, Decimal("0.5"), None]
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([[1, 2], [0.5, None]], [1.0, 2.0, 0.5, None]),
+        ([[2**53 + 1], [0.5]], ["9007199254740993", "0.5"]),
+        ([[0.5], [2**53, 1.5], ["x"]], ["0.5", "9007199254740992", "1.5", "x"]),
+        ([[1834267.89, 12], [None], ["0.10", None]], ["1834267.89", "12", None, "0.10", None]),
+        ([[12], ["a"]], ["12", "a"]),
+        ([[None], [7]], [None, 7]),
+        ([[None], [None]], [None, None]),
+    ],
+)
+def test_the_parts_of_a_column_are_joined_without_a_changed_digit(parts: list[list[Any]], expected: list[Any]) -> None:
+    column = sqlite.whole_column([sqlite.typed("amount", values) for values in parts])
+    assert column.to_list() == expected
+    assert set(map(type, column)) == set(map(type, expected))
