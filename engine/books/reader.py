@@ -119,9 +119,12 @@ class Reader:
         """Return a digest of the facts of a scenario of a domain and of the members of its dimensions."""
         return self._books.data_version(domain, scenario)
 
-    @cached_property
+    @property
     def data_version(self) -> str:
         """A digest of everything visible. It changes when any of it changes."""
+        return self.memo_as_seen(("data version",), self._data_version)
+
+    def _data_version(self) -> str:
         granted = [key for key, cell in self._cells.items() if not cell.is_nothing]
         versions = "\n".join(self._books.data_version(domain, scenario) for scenario, domain in granted)
         return sha256(versions.encode()).hexdigest()[:12]

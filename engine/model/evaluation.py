@@ -160,8 +160,14 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
         for at, each in enumerate(columns):
             for row, figures in each.others.items():
                 first = (positions[row] * len(columns) + at) * places
-                numerators[first : first + places] = [numerator_of(figure) for figure in watched(figures)]
-                denominators[first : first + places] = [denominator_of(figure) for figure in watched(figures)]
+                after = first + places
+                numerators[first:after] = [
+                    figure.numerator if isinstance(figure, Exact) else None for figure in watched(figures)
+                ]
+                denominators[first:after] = [
+                    figure.denominator if isinstance(figure, Exact) else denominator_of(figure)
+                    for figure in watched(figures)
+                ]
         return cls(numerators, denominators, len(columns), places)
 
     @property

@@ -1,7 +1,7 @@
 """Notes on the rows, days and sides of a plan, whatever its figures are."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Base
@@ -16,12 +16,12 @@ from engine.plans.windows import ColumnRead
 
 def unmet_notes(plan: FigurePlan) -> Sequence[Note]:
     """Return the note on metrics whose condition no visible member meets, with the lines that use them; or none."""
-    rows = [(row.key, row.expression) for row in plan.rows if row.expression]
     key = ("unmet conditions", plan.rows)
+    rows = ((row.key, row.expression) for row in plan.rows if row.expression)
     return plan.reader.memo_as_seen(key, lambda: find_unmet(rows, plan.reader), len)
 
 
-def find_unmet(figures: Sequence[tuple[str, Expression]], reader: Reader) -> Sequence[Note]:
+def find_unmet(figures: Iterable[tuple[str, Expression]], reader: Reader) -> Sequence[Note]:
     """Return the notes of `unmet_notes`."""
     lines: dict[str, None] = {}
     metrics: dict[str, None] = {}

@@ -32,31 +32,42 @@ class LeafRead(Struct, frozen=True, eq=False):
 
 def outside_reads(plan: FigurePlan, covers: Sequence[Cut]) -> Iterator[LeafRead]:
     """Yield the reads of the leaves that a statement covers and no line reaches, one for each side."""
+    outside = unreached(plan, tuple(covers)) if covers else ()
     column_reads = {
-        column_read.side.key: column_read for column in plan.columns for column_read in column[::-1]
+        column_read.side.key: column_read for column in plan.columns for column_read in column[::-1] if outside
     }  # a side by itself shows what a variance may restrict
-    for cut in covers:
-        leaf = plan.reader.catalogue.dimensions[cut.dimension].leaf
-        bases = [base for base in plan.bases if leaf in plan.reader.catalogue.domains[base.domain].dimensions]
-        for domain in dict.fromkeys(base.domain for base in bases):
-            own = [base for base in bases if base.domain == domain]
-            summed = next((base for base in own if base.over_members is MemberAggregation.SUM), None)
-            codes = unreached(cut, leaf, tuple(own), plan.reader)
-            for column_read in column_reads.values() if summed and codes else ():
-                if summed and (reads := leaf_reads(plan, summed, column_read, leaf, codes)):
-                    yield LeafRead(cut, summed, column_read, reads)
+    for cut, leaf, summed, codes in outside:
+        for column_read in column_reads.values():
+            if reads := leaf_reads(plan, summed, column_read, leaf, codes):
+                yield LeafRead(cut, summed, column_read, reads)
 
 
-def unreached(cut: Cut, leaf: str, bases: tuple[Base, ...], reader: Reader) -> frozenset[int]:
-    """Return the leaves with a weight below a node that no base selects; none if the caller does not see the node.
+Unreached = tuple[Cut, str, Base, frozenset[int]]
+
+
+def unreached(plan: FigurePlan, covers: tuple[Cut, ...]) -> Sequence[Unreached]:
+    """Return the leaves that a statement covers and no line reaches: cut, dimension and a base of each domain.
 
     The books memoise them.
     """
-    return reader.memo_as_seen(("unreached", cut, bases), lambda: find_unreached(cut, leaf, bases, reader), len)
+
+    def find() -> Iterator[Unreached]:
+        for cut in covers:
+            leaf = plan.reader.catalogue.dimensions[cut.dimension].leaf
+            bases = [base for base in plan.bases if leaf in plan.reader.catalogue.domains[base.domain].dimensions]
+            for domain in dict.fromkeys(base.domain for base in bases):
+                own = [base for base in bases if base.domain == domain]
+                summed = next((base for base in own if base.over_members is MemberAggregation.SUM), None)
+                codes = find_unreached(cut, leaf, own, plan.reader) if summed else frozenset()
+                if summed and codes:
+                    yield cut, leaf, summed, codes
+
+    key = ("unreached", covers, plan.bases)
+    return plan.reader.memo_as_seen(key, lambda: list(find()), lambda found: sum(len(codes) for *_, codes in found))
 
 
-def find_unreached(cut: Cut, leaf: str, bases: tuple[Base, ...], reader: Reader) -> frozenset[int]:
-    """Return the leaves of `unreached`."""
+def find_unreached(cut: Cut, leaf: str, bases: Sequence[Base], reader: Reader) -> frozenset[int]:
+    """Return the leaves with a weight below a node that no base selects; none if the caller does not see the node."""
     if not all(reader.sees(cut.dimension, node) for node in cut.ids):
         return frozenset()
     inside = {code for code, weight in reader.cut_leaves(cut).items() if weight}

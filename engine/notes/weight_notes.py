@@ -18,15 +18,9 @@ ROWS = "its rows do not add up to the total as they stand; each counts times its
 TOTAL = "the total is not the figure without the breakdown"
 
 
-def is_topped(base: Base, axis: Axis, plan: FigurePlan) -> bool:
-    """Tell whether an axis is the top of a base: its domain has the dimension, and its `where` names no node."""
-    across = plan.availability.across[base.domain][axis.place]
-    return across and all(cut.dimension != axis.key for cut in base.where)
-
-
 def is_weighed(base: Base, axis: Axis, plan: FigurePlan) -> bool:
     """Tell whether an axis weighs the rows of a base; it never weighs a count."""
-    return is_topped(base, axis, plan) and not base.over_members.counts
+    return plan.availability.is_topped(base, axis) and not base.over_members.counts
 
 
 def weight_notes(figures: Figures, unbroken: Figures | None) -> Iterator[Note]:
@@ -36,7 +30,7 @@ def weight_notes(figures: Figures, unbroken: Figures | None) -> Iterator[Note]:
         return
     differing = [said for row in figures.plan.rows for said in differences(row, figures, unbroken)]
     if differing:
-        yield differing_total(axes_topped(figures.plan), differing)
+        yield differing_total(figures.plan.reads.topped, differing)
 
 
 def uneven_rows(figures: Figures) -> Iterator[Note]:
@@ -53,19 +47,6 @@ def uneven_rows(figures: Figures) -> Iterator[Note]:
         yield Note.of("weighted_rows", dimensions=" and ".join(uneven), says=ROWS)
 
 
-def axes_topped(plan: FigurePlan) -> list[str]:
-    """Return the trees whose top may make the total of a breakdown another figure."""
-    filtered = {known.dimension.key for known in plan.query.filters}
-    return [
-        axis.key
-        for axis in plan.axes
-        if axis.total is not None
-        and axis.key not in filtered
-        and any(is_topped(base, axis, plan) for base in plan.bases)
-        and not plan.reader.counts_all(axis.key, axis.total)
-    ]
-
-
 def differing_total(topped: Sequence[str], differing: Sequence[str]) -> Note:
     """Return the note that the total of a breakdown is not the figure without it."""
     says = f"{TOTAL} ({first_of(differing, NAMED)})"
@@ -74,7 +55,7 @@ def differing_total(topped: Sequence[str], differing: Sequence[str]) -> Note:
 
 def unbroken_plan(plan: FigurePlan) -> FigurePlan | None:
     """Return the plan of a report without its breakdown by members, None if its total is the figure without it."""
-    if not axes_topped(plan):
+    if not plan.reads.topped:
         return None
     breakdown = tuple(dimension for dimension in plan.query.breakdown if dimension.grain)
     return replace(plan, query=replace(plan.query, breakdown=breakdown))

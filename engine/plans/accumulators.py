@@ -1,6 +1,7 @@
 """Accumulators: how the sums of intervals combine to the amounts of a base, and amounts to figures."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import accumulate, pairwise
 from operator import add, gt, sub
 from typing import Protocol
@@ -225,11 +226,11 @@ class Amounts(Struct, frozen=True, eq=False):
         rows = self.by_accumulator[1].get(())
         return (rows and rows.total(intervals.runs(window))) or 1
 
-    def members(self, runs: Sequence[Run]) -> Iterator[Members]:
-        """Yield the combinations of members that hold rows in any of some runs."""
-        for members, amounts in watched(self.by_accumulator[0].items()):
-            if amounts.total(runs) is not None:
-                yield members
+    def members(self, runs: Sequence[Run], but: AbstractSet[Members]) -> list[Members]:
+        """Return the combinations of members that hold rows in any of some runs, except some."""
+        by_member = self.by_accumulator[0]
+        others = by_member.keys() - but
+        return [members for members in watched(others) if by_member[members].total(runs) is not None]
 
 
 class SumMatrix(Struct, frozen=True, eq=False):

@@ -13,7 +13,7 @@ from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Base, Catalogue, Domain
 from engine.model.stopping import watched
 from engine.plans.rows import Expression, FormulaExpression, MeasureExpression
-from engine.plans.weights import Members
+from engine.plans.weights import Axis, Members
 from engine.plans.windows import EMPTY_WINDOW, DateWindow
 from engine.queries.values import Filter, Query
 
@@ -53,6 +53,10 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
             domain.key: tuple(self.catalogue.dimensions[key].leaf in domain.dimensions for key in self.dimensions)
             for domain in self.catalogue.domains.values()
         }
+
+    def is_topped(self, base: Base, axis: Axis) -> bool:
+        """Tell whether an axis is the top of a base: its domain has the dimension, and its `where` names no node."""
+        return self.across[base.domain][axis.place] and all(cut.dimension != axis.key for cut in base.where)
 
     def masked(self, domain: str, members: Members) -> Members:
         """Return members as a domain knows them: None, the total, for a dimension that it lacks."""

@@ -35,6 +35,8 @@ class DayCauses(Struct, frozen=True, eq=False, dict=True):
             return NO_WINDOW if column_read.side.shifts or self.plan.is_undated else None
         bases = self.bases_of(expression)
         each = [self._causes_of_days(base, column_read, window) for base in bases]
+        if not any(map(any, each)):
+            return None
         cause: Note | None = next(filter(None, chain.from_iterable(zip(*each, strict=True))), None)
         if cause is None or len(bases) == 1 or cause.code not in OF_OPERANDS:
             return cause
@@ -63,19 +65,20 @@ class DayCauses(Struct, frozen=True, eq=False, dict=True):
         bases = watched(self.plan.bases)
         return {base: firsts.setdefault(base.day_key, base) for base in bases}
 
-    def unknown_times(self, base: Base, column_read: ColumnRead) -> frozenset[int]:
-        """Return the windows of a column read, by position, in which no one knows a figure of a base.
+    def unknown_times(self, bases: Mapping[DayKey, Base], column_read: ColumnRead) -> Mapping[DayKey, frozenset[int]]:
+        """Return the windows of a column read, by position, in which no one knows a figure of some bases, if any.
 
         It makes the sums that use it blank, but in an open period.
         """
-        domain_read, windows = column_read.domain_read(base.domain), column_read.windows
-        key = (domain_read, base.day_key, windows)
-
-        def make() -> frozenset[int]:
-            unknown = (at for at, window in enumerate(watched(windows)) if self._is_unknown(base, column_read, window))
-            return frozenset(unknown)
-
-        return self.plan.presences.seen.unknown.get(key, make)
+        found = {
+            days: frozenset(
+                at
+                for at, window in enumerate(watched(column_read.windows))
+                if self._is_unknown(base, column_read, window)
+            )
+            for days, base in bases.items()
+        }
+        return {days: times for days, times in found.items() if times}
 
     def _is_unknown(self, base: Base, column_read: ColumnRead, window: DateWindow) -> bool:
         """Tell whether a scenario holds nothing of a domain in the days of a base, nor are they open.

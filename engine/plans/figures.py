@@ -254,14 +254,12 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def members(self) -> tuple[Members, ...]:
         """The combinations of members that hold rows, in display order."""
-        seen = (
-            members
-            for known in self.amounts.values()
-            for batch, held in known
-            for base, amounts in held.by_base.items()
-            for members in amounts.members(batch.runs(base))
-        )
-        return in_order(seen, self.plan.query, self.plan.axes)
+        found: set[Members] = set()
+        for known in self.amounts.values():
+            for batch, held in known:
+                for base, amounts in held.by_base.items():
+                    found.update(amounts.members(batch.runs(base), found))
+        return in_order(found, self.plan.query, self.plan.axes)
 
     @cached_method
     def by_row(self, column_read: ColumnRead) -> KeyedFigures[Row]:
@@ -310,9 +308,9 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
     @cached_method
     def _unknown(self, column_read: ColumnRead) -> Mapping[DayKey, frozenset[int]]:
         """Return the columns of time in which some bases are unknown, by position, by the days of these."""
-        each = self.plan.reads.by_days.items()
-        found = ((days, self.day_causes.unknown_times(base, column_read)) for days, base in each)
-        return {days: times for days, times in found if times}
+        bases, find = self.plan.reads.by_days, self.day_causes.unknown_times
+        key = (self.plan.reads, column_read.side, column_read.shared, column_read.windows)
+        return self.plan.presences.seen.unknown.get(key, lambda: find(bases, column_read))
 
     @cached_property
     def day_causes(self) -> DayCauses:

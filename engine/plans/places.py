@@ -1,6 +1,7 @@
 """Places: the combinations of members and periods at which a report has figures, and their order."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -32,11 +33,11 @@ def is_place(members: Members, query: Query) -> bool:
     return query.nests and named > 0 and None not in members[:named]
 
 
-def in_order(seen: Iterator[Members], query: Query, axes: Sequence[Axis]) -> tuple[Members, ...]:
+def in_order(found: AbstractSet[Members], query: Query, axes: Sequence[Axis]) -> tuple[Members, ...]:
     """Return the combinations that are places in display order; a sub-total stands before what it holds."""
     orders = display_orders(axes)
-    keyed = [(ordinals(members, orders), members) for members in watched(set(seen)) if is_place(members, query)]
-    return tuple(members for _, members in watched(sorted(keyed, key=itemgetter(0))))
+    keyed = [(ordinals(members, orders), members) for members in watched(found) if is_place(members, query)]
+    return tuple([members for _, members in watched(sorted(keyed, key=itemgetter(0)))])
 
 
 def display_orders(axes: Sequence[Axis]) -> list[Mapping[str, int]]:

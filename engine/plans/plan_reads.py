@@ -36,6 +36,7 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
     bases: tuple[Base, ...]  # the available ones of all rows
     balances: tuple[Base, ...]  # one closing and one opening balance of each stock group among them
     axes: tuple[Axis, ...]  # of the breakdown, without time
+    topped: tuple[str, ...]  # the trees among them of `axes_topped`
     sides: tuple[tuple[Side, frozenset[str]], ...]  # each with the compared scenarios that narrow its scope
     columns: tuple[tuple[int, ...], ...]  # of each column, the positions of its sides
     domains: tuple[str, ...]
@@ -80,7 +81,7 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
         measured = {row: row.expression.base for row in rows if isinstance(row.expression, MeasureExpression)}
         measured = {row: base for row, base in measured.items() if base in bases}
         computed = tuple(row for row in rows if row not in measured)
-        of_columns = (axes, tuple(sides), positions)
+        of_columns = (axes, axes_topped(axes, bases, availability), tuple(sides), positions)
         return cls(bases, tuple(balances.values()), *of_columns, domains, tuple(shapes), measured, computed)
 
     @cached_property
@@ -131,6 +132,19 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
 def is_close(base: Base) -> bool:
     """Tell whether a base stands at the close of a range; one that opens it, or averages it, does not."""
     return not base.over_time.opening and base.over_time.rule in (TimeRule.CLOSING, *CARRIED)
+
+
+def axes_topped(axes: Sequence[Axis], bases: Sequence[Base], availability: Availability) -> tuple[str, ...]:
+    """Return the trees of a breakdown whose top may make the total another figure than it is without the breakdown."""
+    filtered = {known.dimension.key for known in availability.filters}
+    return tuple(
+        axis.key
+        for axis in axes
+        if axis.total is not None
+        and axis.key not in filtered
+        and any(availability.is_topped(base, axis) for base in bases)
+        and not availability.reader.counts_all(axis.key, axis.total)
+    )
 
 
 def shared_with(side: Side, sides: Sequence[Side], bases: Sequence[Base], reader: Reader) -> frozenset[str]:

@@ -13,7 +13,7 @@ from engine.books.reader import Reader
 from engine.model.aggregation import LookBack, TimeRule
 from engine.model.caching import MOST_KEPT, LazyTable
 from engine.model.calendar.periods import Grain, Period, Span
-from engine.model.catalogue import Base, StockGroup
+from engine.model.catalogue import Base, DayKey, StockGroup
 from engine.model.errors import Unavailable
 from engine.model.fact_store import Presence
 from engine.model.notes import Note
@@ -93,8 +93,9 @@ class SeenDays:
         self.blends: LazyTable[tuple[DomainRead, str | None], Presence] = LazyTable()
         self.anchors: LazyTable[tuple[DomainRead, str, tuple[Span, ...]], Anchor | None] = LazyTable()
         self.coverages: LazyTable[tuple[DomainRead, tuple[Span, ...], Grain], Coverage] = LazyTable()
+        self.opened: LazyTable[tuple[DomainRead, tuple[DateWindow, ...], Grain], str | None] = LazyTable()
         self.months: LazyTable[DomainRead, IntervalSplits] = LazyTable()
-        self.unknown: LazyTable[Hashable, frozenset[int]] = LazyTable()
+        self.unknown: LazyTable[Hashable, Mapping[DayKey, frozenset[int]]] = LazyTable()
         self.causes: LazyTable[tuple[DomainRead, str, Base, DateWindow, Grain], Sequence[Note | None]] = LazyTable()
 
 
@@ -224,8 +225,7 @@ class Presences(Struct, frozen=True):
 
     def open_span(self, domain_read: DomainRead, window: DateWindow) -> Span | None:
         """Return the open days of a window, by the scenario that the last day is read from; None if all are closed."""
-        last = window.last
-        if last is None:
+        if (last := window.last) is None:
             return None
         term_span = next(term_span for term_span in domain_read.term_spans if term_span.days.holds(last))
         closed = term_span.term.scenario.open_after(domain_read.domain)
@@ -235,14 +235,15 @@ class Presences(Struct, frozen=True):
         first = next(span for span in window.spans if span.last >= opens)
         return Span(max(first.first, opens), last)
 
-    def open_codes(self, domain_read: DomainRead, windows: Sequence[DateWindow], grain: Grain) -> str | None:
+    def open_codes(self, domain_read: DomainRead, windows: Iterable[DateWindow], grain: Grain) -> str | None:
         """Return the open periods of some windows that hold rows, as a code or START..END; None if there are none."""
+        key = (domain_read, tuple(windows), grain)
+        return self.seen.opened.get(key, lambda: self._open_codes(*key))
+
+    def _open_codes(self, domain_read: DomainRead, windows: Sequence[DateWindow], grain: Grain) -> str | None:
         opened = [span for window in windows if (span := self.open_span(domain_read, window))]
-        if not opened:
-            return None
-        until = self.loaded_to(domain_read) or date.min
-        spans = [span for span in opened if span.first <= until]
-        if not spans:
+        until = (self.loaded_to(domain_read) if opened else None) or date.min
+        if not (spans := [span for span in opened if span.first <= until]):
             return None
         bounds = (min(span.first for span in spans), min(max(span.last for span in spans), until))
         first, last = (self.reader.catalogue.calendar.code_at(day, grain) for day in bounds)

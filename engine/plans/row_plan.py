@@ -210,7 +210,7 @@ class RowPlan(Struct, frozen=True, eq=False, dict=True):
             return False
         asked = ColumnRead(self.side, self.query.compared, (self.window,), self.reader)
         days = DayCauses(self)
-        return any(days.unknown_times(base, asked) for base in self.expression.day_bases.values())
+        return bool(days.unknown_times(self.expression.day_bases, asked))
 
     def _window_of(self, base: Base) -> DateWindow:
         if self.is_unknown:

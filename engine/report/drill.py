@@ -72,8 +72,8 @@ def joined(*parts: Drill) -> Drill:
 
 def period_drill(readings: Sequence[ColumnRead], plan: FigurePlan) -> Drill:
     """Return the period of a column: the last period of a breakdown if every side has a window, else the range."""
-    last = last_column(plan.times)
-    if last is not None and all(reading.side.has_window for reading in readings):
+    have_windows = all(reading.side.has_window for reading in readings)
+    if have_windows and (last := last_column(plan.times)) is not None:
         return column_period(plan.times[last], plan)
     return {"period_start": plan.query.asked.start.code, "period_end": plan.query.asked.end.code}
 

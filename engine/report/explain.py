@@ -19,7 +19,7 @@ from engine.notes.report_reads import ReportFigures, ReportReads, collected
 from engine.notes.shared_rows import members_sharing
 from engine.notes.table import report_notes
 from engine.notes.unassigned_notes import unassigned_plans
-from engine.notes.weight_notes import axes_topped, differing_total, uneven_rows
+from engine.notes.weight_notes import differing_total, uneven_rows
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.figure_forms import FigureForm, RatioForm, form_of
 from engine.plans.figures import FigurePlan, Figures, MetricPlan
@@ -64,7 +64,7 @@ def explain(
         ReportReads(plan, unassigned=unassigned_plans(plan), currencies=currency_reads(plan)) for plan in plans.values()
     ]
     found = dict(zip(plans, collected(reads), strict=True))
-    whole = next(known for known in found.values() if not axes_topped(known.figures.plan))
+    whole = next(known for known in found.values() if not known.figures.plan.reads.topped)
     lists = tuple(list_of(key, figure, found.get(key, whole)) for key in asked.queries)
     notes = (*asked.whole.notes, *notes_of(figure, asked.variance, found, whole, lists))
     a, b = (present(total) for total in SidePairs(whole.figures).totals(figure.expression))
@@ -159,7 +159,7 @@ def plans_of(figure: ExplainedFigure, reader: Reader, stop: Stop) -> dict[str, F
             query = one_level_below(asked.queries[key], key, figure.expression, reader)
             plans[key] = FigurePlan(rows, query, reader, stop)
             refuse_dimension(key, figure, plans[key])
-    if not plans or all(axes_topped(plan) for plan in plans.values()):
+    if not plans or all(plan.reads.topped for plan in plans.values()):
         plans[LINES] = FigurePlan(rows, asked.whole, reader, stop)
     return plans
 

@@ -12,7 +12,6 @@ from engine.model.exact import ONE, ZERO, Exact
 from engine.model.formulas import Figure, FigureKind
 from engine.model.stopping import watched
 from engine.notes.shared_rows import members_sharing
-from engine.notes.weight_notes import is_topped
 from engine.plans.figure_forms import FigureForm, RatioForm, terms_of_sum
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.places import Coordinates
@@ -139,7 +138,9 @@ class SidePairs(Struct, frozen=True, eq=False, dict=True):
     def _weights(self, base: Base) -> tuple[Exact, ...] | None:
         """Return what the figures of a base count for in the total at each place, None for 1 throughout."""
         plan = self.plan
-        axis = next((axis for axis in plan.axes if plan.into_total(axis) and is_topped(base, axis, plan)), None)
+        axis = next(
+            (axis for axis in plan.axes if plan.into_total(axis) and plan.availability.is_topped(base, axis)), None
+        )
         if axis is None:
             return None
         weights = [plan.into_total(axis).get(str(place.members[axis.place]), ONE) for place in watched(self.places)]
