@@ -56,7 +56,7 @@ PARTS: Mapping[str, Sequence[str]] = {
     "laws": ("tests/laws",),
     MEMOS: ("tests/laws/test_interleaved.py", "tests/laws/test_scope.py", "tests/laws/test_figures.py"),
     "digits": ("-s", "tests/laws/test_digits.py"),  # prints its counts
-    "order": ("tests/laws/test_order.py", "tests/laws/test_order_compared.py"),
+    "order": ("tests/laws/test_order.py",),
     "large-load": ("tests/integration/faults/test_large_load.py",),
     "rows": ("tests/spec/test_cases_inspection.py",),
     "kills": ("tests/integration/faults/test_killed_loader.py",),
