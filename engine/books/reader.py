@@ -122,12 +122,9 @@ class Reader:
     @property
     def data_version(self) -> str:
         """A digest of everything visible. It changes when any of it changes."""
-        return self.memo_as_seen(("data version",), self._data_version)
-
-    def _data_version(self) -> str:
-        granted = [key for key, cell in self._cells.items() if not cell.is_nothing]
-        versions = "\n".join(self._books.data_version(domain, scenario) for scenario, domain in granted)
-        return sha256(versions.encode()).hexdigest()[:12]
+        granted = (place for place, cell in self._cells.items() if not cell.is_nothing)
+        each = (self.version(domain, scenario) for scenario, domain in granted)
+        return self.memo_as_seen(("data version",), lambda: sha256("\n".join(each).encode()).hexdigest()[:12])
 
     def cell(self, scenario: str, domain: str) -> Cell:
         """Return the visible cell of a scenario of a domain."""
