@@ -35,6 +35,7 @@ from server.setup.words import named_currency, scenario_kinds, slug, title
 
 FEWEST_PLACES, MOST_PLACES = 2, 12  # that a measure is proposed with
 RESIDUES: Final = 0.5  # share of the amounts up to which residues of computations do not count
+OTHER_DIGIT: Final = re.compile(r"(?![0-9])\d")  # of another script, whatever marks stand beside it
 CURRENCY_IN: Final = re.compile(r"€|\$|£|EUR|USD|GBP|CHF|JPY")  # beside the unit in a heading of amounts
 HOW_AMOUNTS: Final = (
     "write amounts in the file as 1234.50 or -1234.50, with a hyphen in front as the minus and without a currency, and "
@@ -190,9 +191,9 @@ def unread_amounts(found: TableProfile, columns: Sequence[NumberColumn], finding
     if not any(column.numbers for column in columns):
         yield f"{found.name} has no column of amounts: {HOW_AMOUNTS}"
     for column in columns:
-        strange = (
-            [pair for pair in column.others if not is_none_word(pair[0])] if column.name in found.overrides else []
-        )
+        is_said = column.name in found.overrides
+        unread = [pair for pair in column.others if not is_none_word(pair[0])]
+        strange = [pair for pair in unread if is_said or OTHER_DIGIT.search(pair[0])]
         texts = pl.Series([text for text, _ in column.numbers], dtype=pl.String)
         reasons = read_amounts(texts, number_format(findings), MOST_PLACES).reasons
         strange += [pair for pair, why in zip(column.numbers, reasons, strict=True) if why and "is no number" in why]

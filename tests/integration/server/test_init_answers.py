@@ -46,7 +46,17 @@ def test_amounts_that_no_load_reads_are_refused_by_their_text(
     assert f"'{strange}' is no number that a load reads: {OF_ONE_NUMBER}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("amounts", [("1,50", "−2,50", "3,50"), ("1,50", "- 2,50", "3,50")])
+@pytest.mark.parametrize(
+    "amounts",
+    [
+        ("1,50", "−2,50", "3,50"),
+        ("1,50", "- 2,50", "3,50"),
+        ("1,50", "٢,50", "3,50"),
+        ("1,50", "٢٫٥٠", "3,50"),
+        ("1,50", "(١٬٢٣٤٫٥٠)", "3,50"),
+        ("1,50", "１２３ 円", "3,50"),
+    ],
+)
 def test_amounts_that_only_detection_reads_are_not_proposed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], amounts: tuple[str, str, str]
 ) -> None:
