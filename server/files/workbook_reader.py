@@ -1,5 +1,6 @@
 """The reader of workbooks: one process for each load, started with the first workbook, that this process outlives."""
 
+import atexit
 import subprocess
 import sys
 from multiprocessing import Pipe
@@ -49,7 +50,7 @@ class WorkbookReader:
     def _ask(self, request: WorkbookRequest, name: str) -> WorkbookReply:
         with self._turn:
             if self._process is None or self._megabytes != read_settings().workbook_megabytes:
-                self._end()
+                self.end()
                 self._start()
             assert self._link is not None  # noqa: S101 - it came with the process
             reply = None
@@ -61,7 +62,7 @@ class WorkbookReader:
                 raise FileTooLarge(name, what, f"{self._megabytes:,} MB", "workbook_megabytes") from fault
             finally:
                 if reply is None:  # the time is over, or somebody interrupts: no later question gets this answer
-                    self._end()
+                    self.end()
         if reply.fault is not None:
             raise OSError(reply.fault)
         return reply
@@ -81,7 +82,8 @@ class WorkbookReader:
                 cwd="/",
             )
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the process, if it runs."""
         if self._process is not None and self._link is not None:
             self._link.close()
             self._process.kill()
@@ -89,4 +91,5 @@ class WorkbookReader:
         self._process = self._link = None
 
 
-READER: Final = WorkbookReader()  # of this process; its child ends with the pipe
+READER: Final = WorkbookReader()  # of this process; its child also ends with the pipe, where this one is killed
+atexit.register(READER.end)

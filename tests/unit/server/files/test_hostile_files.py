@@ -1,5 +1,7 @@
 """Hostile files: what would take memory or time without end is refused by file and setting, in load and in init."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -187,3 +189,16 @@ def test_the_reader_gives_back_every_cell_and_names_what_it_cannot_read(tmp_path
         READER.names(path)
     with pytest.raises(LoadFailed, match=r"gl\.xlsx cannot be read"):
         load(path)
+
+
+def test_the_reader_of_workbooks_is_ended_with_its_process() -> None:
+    script = "from server.files.workbook_reader import READER; READER.begin(); print(READER._process.pid)"
+    ended = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        cwd=Path(__file__).parents[4],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stderr == ""
+    assert not Path("/proc", ended.stdout.strip()).exists()
