@@ -6,7 +6,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.families import CALENDAR_RULES
+from engine.model.calendar.families import CALENDAR, CALENDAR_RULES
 from engine.model.calendar.labels import LabelDetail, month_words
 from engine.model.calendar.periods import (
     DAYS,
@@ -22,7 +22,7 @@ from engine.model.calendar.periods import (
 from engine.model.errors import BadPeriod
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199
-CALENDAR_PARTS = (Grain.CALENDAR_QUARTER, Grain.CALENDAR_HALF, Grain.CALENDAR_YEAR)  # months are those of the calendar
+CALENDAR_PARTS = {grain: rules for grain, rules in CALENDAR_RULES.items() if grain is not CALENDAR.month}
 
 
 class FiscalYear(Struct, frozen=True, kw_only=True):
@@ -116,7 +116,7 @@ def fiscal_calendar(fiscal: FiscalYear) -> Calendar:
             Grain.MONTH: months,
             Grain.QUARTER: quarters,
             Grain.YEAR: years,
-            **({grain: CALENDAR_RULES[grain] for grain in CALENDAR_PARTS} if fiscal.starts > 1 else {}),
+            **(CALENDAR_PARTS if fiscal.starts > 1 else {}),
         },
     )
 
