@@ -1,4 +1,4 @@
-"""What a checkout answers: `CHECKOUT/.venv/bin/python checkout_answers.py FOLDER` prints a line of JSON for each call.
+"""What a checkout answers: `CHECKOUT/.venv/bin/python checkout_answers.py FOLDER…` prints a line of JSON for each call.
 
 Another checkout may run it, so that it uses only what both have. A line has the book, the profile, the call, and what
 is said: whether it is refused, the answer, its notes and drills, and of a report the frame that an export writes.
@@ -24,9 +24,8 @@ Json = dict[str, Any]
 
 
 def main() -> None:
-    """Answer the calls of every book in a folder."""
-    folder = Path(sys.argv[1])
-    for book in sorted(path for path in folder.iterdir() if (path / CALLS).is_file()):
+    """Answer the calls of the books in some folders."""
+    for book in map(Path, sys.argv[1:]):
         state = book / ".state"
         load_feeds(book, state)
         for line in answers(book, state):
