@@ -3,7 +3,7 @@
 Every cause is computed from what the caller sees: from presences and amounts of the plan, which lie inside the scope.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, starmap
 from operator import attrgetter
@@ -55,28 +55,46 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
         """Return the cause of each blank of one column, in some places."""
         if isinstance(reference, Side):
             return self.of_side(expression, column_reads[0], places)
-        a, b = [self.figures.of(expression, column_read) for column_read in column_reads]
-        first, second = absent(a, places), absent(b, places)
-        if reference.relative and (first, second) != (places, places):
+        lacking = [absent(self.figures.of(expression, column_read), places) for column_read in column_reads]
+        if reference.relative and lacking != [places, places]:
             return [first_cause(self.of_quotient(expression, column_reads, at)) for at in watched(places)]
-        key = (self._cause_key(expression, a), self._cause_key(expression, b), column_reads, first, second)
-        if key not in self._of_differences:
-            self._of_differences[key] = list(self.of_difference(expression, column_reads, (first, second), places))
-        return self._of_differences[key]
+        return self._of_row(expression, column_reads, lacking)
+
+    def of_side(self, expression: Expression, column_read: ColumnRead, places: Places) -> Sequence[Note]:
+        """Return the cause of each blank of one side, in some places."""
+        return self._of_row(expression, (column_read,), (places,))
+
+    def _of_row(
+        self, expression: Expression, column_reads: Sequence[ColumnRead], lacking: Sequence[Places]
+    ) -> Sequence[Note]:
+        """Return the cause of each place at which a column read lacks the figure of a row.
+
+        Columns of variances have the same sides, and rows on which only days decide share their causes.
+        """
+        rows = tuple([self._cause_key(expression, self.figures.of(expression, read)) for read in column_reads])
+        key = (rows, tuple(column_reads), tuple(lacking))
+        if key not in self._causes:
+            if len(rows) == 1:
+                ((read,), (places,)) = column_reads, lacking
+                self._causes[key] = [self.of_place(expression, read, at, rows[0]) for at in watched(places)]
+            else:
+                self._causes[key] = self._first_causes(expression, column_reads, lacking)
+        return self._causes[key]
+
+    def _first_causes(
+        self, expression: Expression, column_reads: Sequence[ColumnRead], lacking: Sequence[Places]
+    ) -> Sequence[Note]:
+        """Return the cause of each place that some column reads lack: of two the one that comes first."""
+        causes: dict[int, Note] = {}
+        for column_read, places in zip(column_reads, lacking, strict=True):
+            for at, cause in watched(zip(places, self.of_side(expression, column_read, places), strict=True)):
+                causes[at] = first_cause((causes[at], cause)) if at in causes else cause
+        return [causes[at] for at in watched(sorted(causes))]
 
     @cached_property
-    def _of_differences(self) -> dict[Hashable, Sequence[Note]]:
+    def _causes(self) -> dict[tuple[tuple[CauseKey, ...], Sequence[ColumnRead], Sequence[Places]], Sequence[Note]]:
+        """The causes of blanks, by row and the column reads that lack its figure."""
         return {}
-
-    def of_difference(
-        self, expression: Expression, column_reads: Sequence[ColumnRead], lacking: Sequence[Places], places: Places
-    ) -> Iterator[Note]:
-        """Yield the causes of blanks for which sides are lacking: of each that of the side that comes first."""
-        causes: dict[int, Note] = {}
-        for column_read, own in zip(column_reads, lacking, strict=True):
-            for at, cause in watched(zip(own, self.of_side(expression, column_read, own), strict=True)):
-                causes[at] = first_cause((causes.get(at, cause), cause))
-        yield from (causes[at] for at in watched(places))
 
     def of_quotient(self, expression: Expression, column_reads: Sequence[ColumnRead], at: int) -> Iterator[Note]:
         """Yield the causes of a blank relative variance: those of the sides that count as nothing, and a base of 0."""
@@ -88,23 +106,6 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
                 yield from self.of_side(expression, column_read, (at,))
         if isinstance(sides[1], Exact) and not sides[1]:
             yield NO_DIVISOR
-
-    def of_side(self, expression: Expression, column_read: ColumnRead, places: Places) -> Sequence[Note]:
-        """Return the cause of each blank of one side, in some places.
-
-        Columns of variances have the same sides, and lines on which only days decide share their causes.
-        """
-        cause_key = self._cause_key(expression, self.figures.of(expression, column_read))
-        key = (cause_key, column_read, places)
-        known = self._of_sides.get(key)
-        if known is None:
-            of_place = self.of_place if cause_key is expression else self.of_missing
-            known = self._of_sides[key] = [of_place(expression, column_read, at, cause_key) for at in watched(places)]
-        return known
-
-    @cached_property
-    def _of_sides(self) -> dict[tuple[CauseKey, ColumnRead, Places], Sequence[Note]]:
-        return {}
 
     def _cause_key(self, expression: Expression, figures: Sequence[Figure]) -> CauseKey:
         """Return the bases that stand for the days of an expression if only days decide on its blanks, else itself."""
