@@ -7,6 +7,7 @@
     digits      the law of digits: 20,000 rows a kind of source, from a fresh seed that is printed with the counts
     order       thousands of sequences of calls held to the law of order, from fresh seeds that are printed
     large-load  a load of ten million rows
+    examples    the example of each tool and of refusals, over the wire, on fifty drawn books with drawn profiles
     rows        the rows behind every cell of the cases of inspection
     kills       a loader killed at ten random moments
     leaks       a thousand calls searched for hidden words, also in exports
@@ -58,6 +59,7 @@ PARTS: Mapping[str, Sequence[str]] = {
     "digits": ("-s", "tests/laws/test_digits.py"),  # prints its counts
     "order": ("tests/laws/test_order.py",),
     "large-load": ("tests/integration/faults/test_large_load.py",),
+    "examples": ("tests/laws/test_examples.py", "tests/integration/server/test_examples_of_books.py"),
     "rows": ("tests/spec/test_cases_inspection.py",),
     "kills": ("tests/integration/faults/test_killed_loader.py",),
     "leaks": ("tests/integration/server/test_leaks.py",),

@@ -281,9 +281,8 @@ WELL_FORMED_SIDE = re.compile(SIDE)
 VARIANCE = re.compile(rf"(var|var_pct)\(\s*({SIDE})\s*,\s*({SIDE})\s*\)")
 
 
-def shifts_of(calendar: Calendar) -> list[str]:
-    """Return the names of the shifts that a calendar has, without those of N years or periods."""
-    trading = TRADING.year in calendar.grains
+def shifts_of(*, trading: bool) -> list[str]:
+    """Return the names of the shifts, those of N years or periods aside, with or without those of a trading year."""
     return ["py", "pp", *(key for key in WINDOWS if trading or not key.startswith("t"))]
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from engine.books.reader import Reader
+from engine.model.calendar.families import TRADING
 from engine.model.errors import ECHO_CHARACTERS, BadArguments, closest, guess, quoted
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import WELL_FORMED_SIDE, Reference, Scenario, resolve, shift_of, shifts_of
@@ -115,8 +116,13 @@ def fault_of_side(side: str, reader: Reader) -> str | None:
     if not WELL_FORMED_SIDE.fullmatch(side):
         return "it is an id, with @ and a shift behind it, without blanks or brackets, or var( ) of two such"
     unknown = next((step for step in side.split("@")[1:] if shift_of(step) is None), None)
-    shifts = ", ".join(f"@{shift}" for shift in shifts_of(reader.catalogue.calendar))
+    shifts = ", ".join(f"@{shift}" for shift in usable_shifts(reader))
     return None if unknown is None else f"there is no shift @{unknown[:ECHO]}; shifts are {shifts}"
+
+
+def usable_shifts(reader: Reader) -> list[str]:
+    """Return the names of the shifts that some visible domain answers."""
+    return shifts_of(trading=any(domain.carries(TRADING.year) for domain in reader.domains.values()))
 
 
 def meanings(text: str, reader: Reader) -> Iterator[str]:
@@ -127,7 +133,7 @@ def meanings(text: str, reader: Reader) -> Iterator[str]:
     yield from compared(folded, reader)
     yield "".join(folded.split())
     for step in folded.rstrip(")").split("@")[1:]:
-        for close in closest(step, shifts_of(reader.catalogue.calendar)):
+        for close in closest(step, usable_shifts(reader)):
             yield folded.replace(f"@{step}", f"@{close}")
     if (call := CALL.fullmatch(folded)) and (given := [side.strip() for side in call[2].split(",") if side.strip()]):
         name = "var_pct" if "pct" in call[1] or "%" in call[1] else "var"

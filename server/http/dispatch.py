@@ -27,7 +27,6 @@ from server.base.settings import Settings
 from server.caller.caller import Admit, Callers
 from server.http.lanes import Lane
 from server.telemetry.calls import UNKNOWN_TOOL, Telemetry
-from server.tools.known_names import is_known
 from server.tools.tool import Deployment, Tool
 from server.tools.toolbox import TOOLS
 from server.wire.answers import Answer
@@ -330,10 +329,7 @@ class Dispatcher:
             self._hold_open(tool, principal)
             caller = self._callers.of(principal, stop, admit)
             with stopped_by(stop):
-                asked = read_request(
-                    tool.shape, arguments, partial(tool.examples, caller), partial(is_known, caller.reader)
-                )
-                answer = tool.answer(caller, asked)
+                answer = tool.call(caller, arguments)
                 block = answer.render_block() if tool.widget else None
             return CallResult.of(answer, block)
         except LargeCall:

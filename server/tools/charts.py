@@ -23,7 +23,7 @@ from server.base.notes import ServerNote
 from server.base.requests import ChartRequest
 from server.caller.caller import Caller
 from server.caller.scripts import ScriptResult
-from server.tools.examples import chart_example
+from server.tools.examples import no_example
 from server.tools.tool import Effect, Tool
 from server.wire.answers import Answer, given_json
 
@@ -202,7 +202,7 @@ CHARTING = (
         ),
         request=KnownChartRequest,
         run=eval_chart_transform,
-        example=chart_example,
+        example=no_example,  # the toolbox draws that of run_metric
         lane="scripts",
         effect=Effect.FILE,
         withheld=lambda here: here.workshop.pool.trouble(),

@@ -1,6 +1,7 @@
 """Examples of calls, made of the names in the catalogue that a caller sees and of figures that have rows for them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from engine.model.calendar.periods import Grain, PeriodRange
 from engine.model.catalogue import PERIOD, Base, DimensionKind, Domain, Metric, MetricLine, Statement
 from engine.model.fact_store import Presence
 from engine.model.scenarios import Scenario
-from engine.model.scope import ALL, UNASSIGNED
+from engine.model.scope import ALL, UNASSIGNED, Cut, Cuts
 from server.caller.caller import Caller
 
 # Models obey texts: a description has keys of the instance, no label and nothing that a load brought. A refusal may
@@ -20,7 +21,10 @@ from server.caller.caller import Caller
 
 
 Example = Mapping[str, Any]
+MAX_SUBJECTS = 8  # metrics with a scenario that examples ask for
 MAX_TRIED = 24  # metrics, or lines of a statement, that are looked at for rows
+MAX_DIMENSIONS = 5  # that examples of a subject break down by
+MAX_OF_EACH = 8  # members of a dimension that a filter is tried with
 MAX_MEMBER = 60  # characters of a member that an example names
 GRAINS = (Grain.MONTH, Grain.QUARTER, Grain.YEAR)
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
@@ -37,28 +41,23 @@ class Subject(Struct, frozen=True, kw_only=True):
     dimensions: Sequence[str]
 
     @property
-    def dimension(self) -> str:
-        """The dimension to break it down by."""
-        return next(iter(self.dimensions), PERIOD)
-
-    @property
     def bounds(self) -> dict[str, str]:
         """The range as arguments."""
         return {"period_start": self.range.start.code, "period_end": self.range.end.code}
 
 
-def no_example(_: Caller) -> Example:
+def no_example(_: Caller) -> Iterable[Example]:
     """Return no arguments: the call takes none, or one that another call returned."""
-    return {}
+    return ()
 
 
-def subject_of(reader: Reader) -> Subject | None:
-    """Return what examples ask for; None if the caller sees no dated rows of any metric that is no formula."""
-    return reader.memo_as_seen("subject of examples", lambda: next(subjects(reader), None))
+def subjects_of(reader: Reader) -> Sequence[Subject]:
+    """Return what examples ask for; nothing if the caller sees no dated rows of any metric that is no formula."""
+    return reader.memo_as_seen("subjects of examples", lambda: tuple(islice(subjects(reader), MAX_SUBJECTS)), len)
 
 
 def subjects(reader: Reader) -> Iterator[Subject]:
-    """Yield the metrics that have rows with the first scenario that has them: plain sums, those of statements first."""
+    """Yield the metrics that have rows, each with its scenarios: plain sums, and those of statements, first."""
     shown = {line.metric for each in reader.statements.values() for line in each.lines if isinstance(line, MetricLine)}
     bases = [(metric, metric.body) for metric in reader.metrics.values() if isinstance(metric.body, Base)]
     for metric, base in sorted(bases, key=lambda pair: (*detours(pair[1]), pair[0].key not in shown))[:MAX_TRIED]:
@@ -83,9 +82,9 @@ def detours(base: Base) -> tuple[bool, bool, bool]:
     return bool(base.amounts) or mixed, base.over_members is not MemberAggregation.SUM, not base.over_time.is_flow
 
 
-def presence_of(base: Base, scenario: Scenario, reader: Reader, sides: Iterable[str] = ()) -> Presence:
+def presence_of(base: Base, scenario: Scenario, reader: Reader, sides: Iterable[str] = (), kept: Cuts = ()) -> Presence:
     """Return the days of the rows of a base that the caller sees."""
-    return reader.presence(base.domain, scenario.id, reader.cut_cell(base.where), sides)
+    return reader.presence(base.domain, scenario.id, reader.cut_cell((*base.where, *kept)), sides)
 
 
 def range_of(days: Presence, scenario: Scenario, base: Base, domain: Domain, reader: Reader) -> PeriodRange | None:
@@ -128,24 +127,22 @@ def columns_of(subject: Subject) -> list[dict[str, str]]:
     return [{"scenario": subject.scenario.id}, {"scenario": subject.other}]
 
 
-def statement_example(caller: Caller) -> Example:
-    """Return a statement with a line that has rows, beside what it is compared with."""
+def statement_example(caller: Caller) -> Iterator[Example]:
+    """Yield statements with a line that has rows, beside what it is compared with."""
     reader = caller.reader
-    subject = subject_of(reader)
-    statement = statement_of(subject, reader) if subject else None
-    if subject is None or statement is None:
-        return {}
-    variance = {"scenario": f"var({subject.scenario.id},{subject.other})", "alias": "Variance"}
-    return {"statement": statement, "scenarios": [*columns_of(subject), variance], **subject.bounds, "scale": 3}
+    for subject in subjects_of(reader):
+        variance = {"scenario": f"var({subject.scenario.id},{subject.other})", "alias": "Variance"}
+        for statement in statements_of(subject, reader):
+            scenarios = [*columns_of(subject), variance]
+            yield {"statement": statement, "scenarios": scenarios, **subject.bounds, "scale": 3}
 
 
-def statement_of(subject: Subject, reader: Reader) -> str | None:
-    """Return a statement in which some line that is no formula has rows, the default first."""
+def statements_of(subject: Subject, reader: Reader) -> Iterator[str]:
+    """Yield the statements in which some line that is no formula has rows, the default first."""
     default = reader.catalogue.default.statement
     for key in sorted(reader.statements, key=lambda key: key != default):
         if has_rows(reader.statements[key], subject, reader):
-            return key
-    return None
+            yield key
 
 
 def has_rows(statement: Statement, subject: Subject, reader: Reader) -> bool:
@@ -155,73 +152,63 @@ def has_rows(statement: Statement, subject: Subject, reader: Reader) -> bool:
     return any(presence_of(base, subject.scenario, reader).days(subject.range.span) for base in plain[:MAX_TRIED])
 
 
-def metric_example(caller: Caller) -> Example:
-    """Return a metric by the members of a dimension."""
-    subject = subject_of(caller.reader)
-    if subject is None:
-        return {}
-    asked = {"metrics": [subject.metric.key], "scenarios": columns_of(subject), **subject.bounds}
-    return {**asked, "dimensions": [subject.dimension]}
+def metric_example(caller: Caller) -> Iterator[Example]:
+    """Yield metrics by the members of a dimension, or by periods."""
+    for subject in subjects_of(caller.reader):
+        for dimension in (*subject.dimensions[:MAX_DIMENSIONS], PERIOD):
+            asked = {"metrics": [subject.metric.key], "scenarios": columns_of(subject), **subject.bounds}
+            yield {**asked, "dimensions": [dimension]}
 
 
-def explain_example(caller: Caller) -> Example:
-    """Return a variance by the members of a dimension; none where no dimension has members."""
-    subject = subject_of(caller.reader)
-    if subject is None or not (subject.dimensions or subject.base.over_time.is_flow):
-        return {}
-    scenarios = [subject.scenario.id, subject.other]
-    return {"metric": subject.metric.key, "scenarios": scenarios, "by": [subject.dimension], **subject.bounds}
+def explain_example(caller: Caller) -> Iterator[Example]:
+    """Yield variances by the members of a dimension, or of a sum over time by periods."""
+    for subject in subjects_of(caller.reader):
+        scenarios = [subject.scenario.id, subject.other]
+        for dimension in (*subject.dimensions[:MAX_DIMENSIONS], *([PERIOD] if subject.base.over_time.is_flow else [])):
+            yield {"metric": subject.metric.key, "scenarios": scenarios, "by": [dimension], **subject.bounds}
 
 
-def rows_example(caller: Caller) -> Example:
-    """Return the rows of a metric whose domain can be inspected."""
-    reader = caller.reader
-    subject = next((each for each in subjects(reader) if reader.domains[each.base.domain].inspect_enabled), None)
-    if subject is None:
-        return {}
-    asked = {"source_key": subject.base.domain, "scenario_id": subject.scenario.id}
-    return {**asked, "filters": {"metric": subject.metric.key}, **subject.bounds, "limit": 20}
+def rows_example(caller: Caller) -> Iterator[Example]:
+    """Yield the rows of metrics whose domain can be inspected."""
+    for subject in subjects(caller.reader):
+        if caller.reader.domains[subject.base.domain].inspect_enabled:
+            asked = {"source_key": subject.base.domain, "scenario_id": subject.scenario.id}
+            yield {**asked, "filters": {"metric": subject.metric.key}, **subject.bounds, "limit": 20}
 
 
-def source_example(caller: Caller) -> Example:
-    """Return a source that can be inspected."""
-    sources = [key for key, domain in caller.reader.domains.items() if domain.inspect_enabled]
-    return {"source_key": sources[0]} if sources else {}
+def source_example(caller: Caller) -> Iterator[Example]:
+    """Yield the sources that can be inspected."""
+    yield from ({"source_key": key} for key, domain in caller.reader.domains.items() if domain.inspect_enabled)
 
 
-def chart_example(caller: Caller) -> Example:
-    """Return a chart of the example of metrics."""
-    subject = subject_of(caller.reader)
-    if subject is None:
-        return {}
-    label = f"{subject.dimension}_label"
+def chart_of(asked: Example) -> Example:
+    """Return a chart of a result of metrics by the members of a dimension."""
+    (metric,), (dimension,) = asked["metrics"], asked["dimensions"]
+    label = f"{dimension}_label"
     code = (
-        f"result = df.filter(pl.col({subject.dimension!r}).is_not_null(), pl.col('value').is_not_null())"
+        f"result = df.filter(pl.col({dimension!r}).is_not_null(), pl.col('value').is_not_null())"
         f".select({label!r}, 'alias', 'value')"
     )
-    title = f"{subject.metric.key} by {subject.dimension}"
-    spec = {"chart_type": "bar", "title": title, "x": label, "y": "value", "series": "alias"}
+    spec = {"chart_type": "bar", "title": f"{metric} by {dimension}", "x": label, "y": "value", "series": "alias"}
     return {"data_refs": [f"ds_{ELLIPSIS}"], "transform_code": code, "chart_spec": spec}
 
 
 # Discovery, feeds and prompts.
 
 
-def search_example(caller: Caller) -> Example:
-    """Return a listing of a dimension that has visible members, else a metric by its name."""
+def search_example(caller: Caller) -> Iterator[Example]:
+    """Yield listings of dimensions that have visible members, then a search of a metric by its name."""
     reader = caller.reader
-    subject = subject_of(reader)
-    findable = [key for key, dimension in reader.dimensions.items() if is_findable(dimension)]
-    for key in dict.fromkeys((*(subject.dimensions if subject else ()), *findable)):
-        if visible_member(key, reader) is not None:
-            return {"dimension": key, "limit": 20}
-    return {"query": next(iter(reader.metrics))} if reader.metrics else {}
+    first = (key for subject in subjects_of(reader)[:1] for key in subject.dimensions)
+    for key in dict.fromkeys((*first, *(key for key, known in reader.dimensions.items() if is_findable(known)))):
+        if next(visible_members(key, reader), None) is not None:
+            yield {"dimension": key, "limit": 20}
+    yield from ({"query": key} for key in islice(reader.metrics, 1))
 
 
-def visible_member(dimension: str, reader: Reader) -> str | None:
-    """Return a visible member of a dimension that a refusal can name, None if there is none among the first."""
-    ids = (member for member, _ in zip(reader.visible_ids(dimension), range(MAX_TRIED), strict=False))
-    return next((member for member in ids if is_short(member)), None)
+def visible_members(dimension: str, reader: Reader) -> Iterator[str]:
+    """Yield the visible members of a dimension that a refusal can name, among the first."""
+    yield from filter(is_short, islice(reader.visible_ids(dimension), MAX_TRIED))
 
 
 def is_short(member: str) -> bool:
@@ -229,46 +216,44 @@ def is_short(member: str) -> bool:
     return member.isprintable() and len(member) <= MAX_MEMBER and member not in (ALL, UNASSIGNED)
 
 
-def variants_example(caller: Caller) -> Example:
-    """Return a scenario, one with variants if any has some."""
-    keys = sorted(caller.reader.scenarios, key=lambda key: not caller.reader.scenarios[key].variants)
-    return {"scenario_id": keys[0]} if keys else {}
+def variants_example(caller: Caller) -> Iterator[Example]:
+    """Yield the scenarios, those with variants first."""
+    scenarios = caller.reader.scenarios
+    yield from ({"scenario_id": key} for key in sorted(scenarios, key=lambda key: not scenarios[key].variants))
 
 
-def feed_example(caller: Caller) -> Example:
-    """Return a feed."""
-    return {"binding_id": next(iter(caller.feeds.seen))} if caller.feeds.seen else {}
+def feed_example(caller: Caller) -> Iterator[Example]:
+    """Yield the feeds."""
+    yield from ({"binding_id": key} for key in caller.feeds.seen)
 
 
-def target_example(caller: Caller) -> Example:
-    """Return the table that a feed fills."""
-    feed = next(iter(caller.feeds.seen.values()), None)
-    return {"target": feed.binding.target} if feed else {}
+def target_example(caller: Caller) -> Iterator[Example]:
+    """Yield the tables that feeds fill."""
+    yield from ({"target": feed.binding.target} for feed in caller.feeds.seen.values())
 
 
-def history_example(caller: Caller) -> Example:
-    """Return the last loads of a feed, one that was loaded if any was."""
+def history_example(caller: Caller) -> Iterator[Example]:
+    """Yield the last loads of a feed, those that were loaded first."""
     feeds = caller.feeds.seen
     last = caller.feeds.last(list(feeds)) or {}
-    first = next((key for key in feeds if key in last and last[key].success), next(iter(feeds), None))
-    return {} if first is None else {"dataset_id": feeds[first].binding.target, "limit": 5}
+    for key in sorted(feeds, key=lambda key: not (key in last and last[key].success)):
+        yield {"dataset_id": feeds[key].binding.target, "limit": 5}
 
 
-def prompt_example(caller: Caller) -> Example:
-    """Return a prompt about a metric."""
-    metric = next(iter(caller.reader.metrics), None)
-    return {"name": "variance_commentary", "arguments": {"metric": metric}} if metric else {}
+def prompt_example(caller: Caller) -> Iterator[Example]:
+    """Yield a prompt about each metric."""
+    yield from ({"name": "variance_commentary", "arguments": {"metric": metric}} for metric in caller.reader.metrics)
 
 
-def completion_example(caller: Caller) -> Example:
-    """Return a metric that is half written."""
-    metric = next(iter(caller.reader.metrics), "")
-    return {"prompt": "variance_commentary", "argument": "metric", "value": metric[:3]}
+def completion_example(caller: Caller) -> Iterator[Example]:
+    """Yield each metric half written."""
+    for metric in caller.reader.metrics:
+        yield {"prompt": "variance_commentary", "argument": "metric", "value": metric[:3]}
 
 
-def upload_example(_: Caller) -> Example:
+def upload_example(_: Caller) -> Iterable[Example]:
     """Return a small file of figures."""
-    return {"filename": "figures.csv", "mime_type": "text/csv", "size_bytes": 1024}
+    return [{"filename": "figures.csv", "mime_type": "text/csv", "size_bytes": 1024}]
 
 
 # Arguments that the example of a tool leaves out, for the refusals of wrong ones.
@@ -281,7 +266,7 @@ def argument_examples(caller: Caller) -> Example:
 
 def make_argument_examples(caller: Caller) -> Example:
     """Return a value for each argument that several tools take; a filter names a visible member."""
-    subject = subject_of(caller.reader)
+    subject = next(iter(subjects_of(caller.reader)), None)
     always: Example = {
         "dimensions": [PERIOD],
         "scale": 3,
@@ -294,12 +279,22 @@ def make_argument_examples(caller: Caller) -> Example:
     }
     if subject is None:
         return always
-    named = ((key, visible_member(key, caller.reader)) for key in subject.dimensions)
-    filters = next(({key: [member]} for key, member in named if member is not None), {})
     return {
         **always,
         **subject.bounds,
         "scenarios": columns_of(subject)[:1],
         "metrics": [subject.metric.key],
-        "filters": filters,
+        "domain": subject.base.domain,
+        "filters": next(filters_of(subject, caller.reader), {}),
     }
+
+
+def filters_of(subject: Subject, reader: Reader) -> Iterator[Example]:
+    """Yield filters by one short, visible member that has rows of a subject."""
+    named = (
+        (key, member) for key in subject.dimensions for member in islice(visible_members(key, reader), MAX_OF_EACH)
+    )
+    for key, member in islice(named, MAX_TRIED):
+        days = presence_of(subject.base, subject.scenario, reader, kept=(Cut(key, (member,)),))
+        if days.days(subject.range.span):
+            yield {key: [member]}

@@ -135,5 +135,5 @@ READ_RESOURCE = Tool(
     description="Read the orientation or a definition.",
     request=ResourceRequest,
     run=read_resource,
-    example=lambda _: {"uri": ORIENTATION_URI},
+    example=lambda _: [{"uri": ORIENTATION_URI}],
 )

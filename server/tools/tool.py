@@ -1,22 +1,26 @@
 """Tools: the arguments, function and description of each, and the widget that shows its result."""
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from engine.books.reader import Reader
+from engine.model.errors import MOST_CHARACTERS, Refusal, as_text
 from engine.model.requests import Request
 from server.base.settings import Settings
 from server.caller.caller import Caller
 from server.caller.scripts import ScriptRunner
 from server.tools.examples import Example, argument_examples
+from server.tools.trials import DRAWN, TooLargeToTry, has_data, mending, on_trial
 from server.wire.answers import Answer
-from server.wire.arguments import Json, Shape
+from server.wire.arguments import Json, Shape, read_request
 
 # Widgets: views of results that MCP hosts show beside the answer, each one self-contained file, where it is built.
 
@@ -61,6 +65,8 @@ def built(widgets: Sequence[Widget] = WIDGETS, folder: Path = DIST) -> Mapping[W
 
 
 LaneName = Literal["heavy", "light", "scripts", "exports"]
+MOST_TRIED = 24  # calls until one is answered with data
+TOO_LARGE: Mapping[str, Any] = {"rows": [[True]]}  # stands for the answer of a call that is too large to try
 JSON_OF_A_MEMBER = 16  # bytes of JSON that, with its objects, take at most as much memory as a member of a memo
 
 
@@ -87,7 +93,7 @@ class Tool:
     description: str
     request: type[Request]
     run: Callable[[Caller, Any], Answer]
-    example: Callable[[Caller], Example]  # a call that answers this caller, of names of the catalogue alone
+    example: Callable[[Caller], Iterable[Example]]  # calls that may answer, of names of the catalogue alone, best first
     lane: LaneName = "light"  # where it waits its turn: heavy where it plans over facts, scripts where it runs one
     effect: Effect = Effect.NONE
     widget: Widget | None = None  # shows the result; what it renders goes out beside the answer, built or not
@@ -122,11 +128,58 @@ class Tool:
         """The JSON Schema of the arguments."""
         return undescribed(self.shape.schema) if self.is_twin else self.shape.schema
 
-    def example_for(self, caller: Caller) -> Example:
-        """Return an example call, empty if there is none. The books memoise it."""
-        return caller.reader.memo_as_seen(("example", self.name), lambda: self.example(caller))
+    def call(self, caller: Caller, sent: Mapping[str, Any]) -> Answer:
+        """Return the answer of a call as it was sent; the example of a refusal is one that was tried."""
+        try:
+            return self.answer(caller, read_request(self.shape, sent, partial(self.examples, caller)))
+        except Refusal as refused:
+            if isinstance(refused.example, dict) and self._is_tried:
+                refused.example = self._mended(refused.example, refused.field, caller, sent)
+            raise
 
-    def examples(self, caller: Caller) -> Sequence[Example]:
+    def _mended(self, offered: Example, field: str | None, caller: Caller, sent: Mapping[str, Any]) -> Example:
+        """Return the first arguments that mend a refused call, those that the refusal offers if none do."""
+        fields, required = self.shape.schema["properties"], self.shape.schema.get("required", ())
+        known = {name: value for name, value in sent.items() if name in fields}
+        tried = mending(offered, field, known, fields.keys() - set(required), self.examples(caller))
+        fit = (example for example in tried if example and len(as_text(example)) <= MOST_CHARACTERS)
+        return self._answered(fit, caller, known) or offered
+
+    def _answered(self, examples: Iterable[Example], caller: Caller, sent: Mapping[str, Any]) -> Example:
+        """Return the first example with which a call is answered with data, else the first that is no report."""
+        answered: Example = {}
+        for example in islice(examples, MOST_TRIED):
+            result = self._tried(caller, {**sent, **example})
+            if result is None or not has_data(result):
+                answered = answered or (example if result is not None and self.lane != "heavy" else {})
+                continue
+            return example
+        return answered
+
+    def _tried(self, caller: Caller, sent: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return what a call answers, None for a refusal; what is too large to try counts as answered with data."""
+        undrawn = {name: value for name, value in sent.items() if name not in DRAWN or value is not True}
+        try:
+            return self.answer(on_trial(caller), read_request(self.shape, undrawn)).result
+        except TooLargeToTry:
+            return TOO_LARGE
+        except Refusal:
+            return None
+
+    @property
+    def _is_tried(self) -> bool:
+        return self.lane in ("heavy", "light") and self.effect is Effect.NONE
+
+    def example_for(self, caller: Caller) -> Example:
+        """Return an example call that is answered with data, empty if there is none. The books memoise it."""
+        key = "example", self.name, caller.answer_tokens
+        return caller.reader.memo_as_seen(key, lambda: self._find_example(caller))
+
+    def _find_example(self, caller: Caller) -> Example:
+        examples = self.example(caller)
+        return self._answered(examples, caller, {}) if self._is_tried else next(iter(examples), {})
+
+    def examples(self, caller: Caller) -> tuple[Example, Example]:
         """Return the values of arguments that a refusal can offer, those of the example call first."""
         return self.example_for(caller), argument_examples(caller)
 

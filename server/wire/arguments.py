@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from textwrap import dedent
-from typing import Any, Generic, NamedTuple, TypeGuard, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
@@ -106,7 +106,6 @@ TAKES = {
     "dataclass_type": "an object",
 }
 Examples = Mapping[str, object]  # values of arguments that these books and their caller have
-IsKnown = Callable[[str, object], bool]  # whether a caller sees what an argument names
 JSON_TYPES = {"string": str, "array": list, "object": dict, "integer": int, "number": float, "boolean": bool}
 LIST_MARK = re.compile(r",\s*(?![^(]*\))")  # between names, but not inside var(a,b)
 LEAVES_OUT = re.compile(r"(is_?)?not|n(e|eq|in)$|ex|without", re.IGNORECASE)  # begins operators of other services
@@ -122,39 +121,26 @@ JSON_KINDS: list[tuple[type | tuple[type, ...], str]] = [
 ]
 
 
-class Offers(NamedTuple):
-    """What a refusal can offer: values of arguments, the best first, and which names a caller sees."""
-
-    examples: Sequence[Examples]
-    is_known: IsKnown
-
-
 def no_examples() -> Sequence[Examples]:
     """Return no examples."""
     return ()
-
-
-def may_be(_name: str, _value: object) -> bool:
-    """Tell that the value of an argument may be known."""
-    return True
 
 
 def read_request(
     shape: Shape[Asked],
     arguments: Mapping[str, Any],
     examples: Callable[[], Sequence[Examples]] = no_examples,
-    is_known: IsKnown = may_be,
 ) -> Asked:
     """Return arguments as a request; raises BadArguments for the first that does not fit.
 
     `examples` returns values that a refusal can offer by argument, the best first; only a refusal asks for them. What
-    was sent is offered in another form before them, unless `is_known` tells that its names are not there.
+    was sent is offered in another form before them.
     """
     sent = meant_fields(arguments, shape.schema)
     try:
         return validated(shape, sent)
     except ValidationError as misfit:
-        raise refusal(misfit.errors(), shape, sent, Offers(examples(), is_known)) from misfit
+        raise refusal(misfit.errors(), shape, sent, examples()) from misfit
 
 
 def validated(shape: Shape[Asked], sent: Json) -> Asked:
@@ -200,7 +186,9 @@ def read_text(sent: str, schema: Json) -> object:
     return sent
 
 
-def refusal(errors: Sequence[ErrorDetails], shape: Shape[Any], sent: Json, offered: Offers) -> BadArguments:
+def refusal(
+    errors: Sequence[ErrorDetails], shape: Shape[Any], sent: Json, examples: Sequence[Examples]
+) -> BadArguments:
     """Return the error for the first argument that does not fit; an unknown one goes before one that is missing."""
     first = path_of(errors[0])
     level = [(other["type"], path) for other in errors if (path := path_of(other))[:-1] == first[:-1]]
@@ -212,11 +200,11 @@ def refusal(errors: Sequence[ErrorDetails], shape: Shape[Any], sent: Json, offer
     if "Exclusion" in error["loc"] and error["type"] in (*MISSING, UNKNOWN):
         return wrong_selection(str(error["loc"][1]), shape, sent)
     if error["type"] == UNKNOWN:
-        return unknown_argument(path, missing, shape, sent, offered)
+        return unknown_argument(path, missing, shape, sent, examples)
     field = ".".join(str(part) for part in path) or "arguments"
     if error["type"] in MISSING:
         valid = schema_at(shape.schema, path).get("enum", ())
-        example = examples_of(missing or [path], shape, sent, offered)
+        example = examples_of(missing or [path], shape, sent, examples)
         return BadArguments(lacking(missing or [path]), field=field, valid=valid, example=example)
     if error["type"] == "literal_error":
         choices = schema_at(shape.schema, path).get("enum", ())
@@ -234,7 +222,7 @@ def refusal(errors: Sequence[ErrorDetails], shape: Shape[Any], sent: Json, offer
         f"The argument {quoted([field])} takes {takes}, not {type_words(error['input'])}.",
         field=field,
         got=error["input"],
-        example=examples_of([path], shape, sent, offered),
+        example=examples_of([path], shape, sent, examples),
     )
 
 
@@ -243,7 +231,7 @@ def unknown_argument(
     missing: Sequence[Sequence[Any]],
     shape: Shape[Any],
     sent: Json,
-    offered: Offers,
+    examples: Sequence[Examples],
 ) -> BadArguments:
     """Return the error for an unknown argument and what is missing beside it, which may be what was meant."""
     name, known = str(path[-1]), list(schema_at(shape.schema, path[:-1]).get("properties", {}))
@@ -259,7 +247,7 @@ def unknown_argument(
         got=name,
         valid=known,
         did_you_mean=close,
-        example=examples_of(missing, shape, sent, offered),
+        example=examples_of(missing, shape, sent, examples),
     )
 
 
@@ -302,9 +290,10 @@ def selection(name: str, ids: object) -> object:
 # Examples in errors: each mends its argument in the call that was refused.
 
 
-def examples_of(paths: Sequence[Sequence[Any]], shape: Shape[Any], sent: Json, offered: Offers) -> Json | None:
+def examples_of(
+    paths: Sequence[Sequence[Any]], shape: Shape[Any], sent: Json, examples: Sequence[Examples]
+) -> Json | None:
     """Return arguments that mend those of some paths, None if there are none to give; a whole call for one of none."""
-    examples = offered.examples
     if not sent and examples and examples[0]:
         return dict(examples[0])
     found: Json = {}
@@ -314,8 +303,7 @@ def examples_of(paths: Sequence[Sequence[Any]], shape: Shape[Any], sent: Json, o
         ordered = examples if is_own or name not in sent else reversed(examples)  # beside others, the plainest fits
         known = [values[name] for values in ordered if name in values]
         given = [completed(fitted(sent[name], schema), known)] if name in sent else []
-        first, last = (given, []) if all(offered.is_known(name, value) for value in given) else ([], given)
-        fits = next((value for value in (*first, *known, *last) if mends({name: value}, shape, sent)), None)
+        fits = next((value for value in (*given, *known) if mends({name: value}, shape, sent)), None)
         found |= {} if fits is None else {name: fits}
     return found or None
 

@@ -75,8 +75,8 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         ),
         (
             "run_metric",
-            {"metrics": ["revenue"], "scenarios": ACTUAL, "period_start": "2021-05", "period_end": "2021-03"},
-            {"error_type": "bad_period", "example": {"period_start": "2021-03", "period_end": "2021-05"}},
+            {"metrics": ["revenue"], "scenarios": ACTUAL, "period_start": "2021-05", "period_end": "2021-02"},
+            {"error_type": "bad_period", "example": {"period_start": "2021-02", "period_end": "2021-05"}},
         ),
         (
             "run_metric",
@@ -132,10 +132,14 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         ),
         (
             "run_metric",
-            {"metrics": "revenue"},
+            {"metrics": "revenue", "scenarios": ACTUAL, "period_start": "2021"},
             {"error_type": "bad_arguments", "field": "metrics", "example": {"metrics": ["revenue"]}},
         ),
-        ("run_statement", {"scale": "3"}, {"error_type": "bad_arguments", "field": "scale", "example": {"scale": 3}}),
+        (
+            "run_statement",
+            {"scale": "3", "scenarios": ACTUAL, "period_start": "2021"},
+            {"error_type": "bad_arguments", "field": "scale", "example": {"scale": 3}},
+        ),
         ("run_statement", {"scale": True}, {"error_type": "bad_arguments", "field": "scale"}),
         ("run_statement", {"filters": {"product": 7}}, {"error_type": "bad_arguments", "field": "filters.product"}),
         (
@@ -149,7 +153,7 @@ def refused(books: McpBooks, tool: str, /, **arguments: Any) -> dict[str, Any]:
         ),
         (
             "run_statement",
-            {"filters": {"product": {"in": ["P"]}}},
+            {"filters": {"product": {"in": ["P"]}}, "scenarios": ACTUAL, "period_start": "2021"},
             {"field": "filters.product", "got": {"in": ["P"]}, "example": {"filters": {"product": ["P"]}}},
         ),
         ("run_statement", {"filters": {"product": None}}, {"error_type": "bad_arguments", "field": "filters.product"}),

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from msgspec.json import encode
@@ -18,7 +17,6 @@ from server.stores.memory import REFERENCE
 from server.tools.charts import eval_chart_transform
 from server.tools.files import export_dataset
 from server.tools.toolbox import REQUESTS
-from server.wire.arguments import read_request
 from tests.laws.scoped.calls import LARGE, BudgetedCall
 from tests.laws.scoped.writing import ScopedTools
 
@@ -50,7 +48,7 @@ def told(name: str, arguments: Mapping[str, Any], caller: Caller, *, charts: boo
     """Return what a tool answers, with the table beside it and the chart of it, or refuses, as text."""
     tool = REQUESTS[name]
     try:
-        answer = tool.answer(caller, read_request(tool.shape, arguments, partial(tool.examples, caller)))
+        answer = tool.call(caller, arguments)
     except Refusal as refusal:
         return encode(refusal.as_data()).decode()
     kept = answer.result.get("data_ref")

@@ -1,0 +1,124 @@
+"""The example of a refusal is one that was tried: books in which the first that comes to mind has no figures."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+import pytest
+
+from server.caller.caller import CallerDatasets
+from tests.laws.scoped.mistakes import has_data
+from tests.support.books import load_instance
+from tests.support.calendars import four_four_five, table
+from tests.support.fed import Fed
+from tests.support.small import write_instance
+
+DOMAIN = """
+time: {column: date, grain: month}
+inspect_enabled: true
+dimensions: {product: product, region: region}
+measures: {amount: {places: 2}}
+metrics:
+  ghosts: {measure: amount, where: {region: [AP]}}
+  sales: {measure: amount, where: {tree: [NET]}}
+  all: {measure: amount}
+"""
+DIMENSIONS = """
+product: {kind: leaf}
+region: {kind: leaf}
+tree: {kind: ragged, leaf_dimension: product, nodes: live.tree}
+"""
+TREE = """
+node parent weight
+NET -   1
+A   NET 0
+B   NET 0
+C   NET 1
+"""
+SCENARIOS = """
+draft:  {alias: Draft, kind: plan}
+actual: {alias: Actuals, kind: actual}
+budget: {alias: Budget, kind: budget}
+"""
+ROWS = """
+date    scenario product region amount
+2025-01 actual   A       EU     10
+2025-02 actual   A       EU     20
+2025-02 budget   A       EU     15
+"""
+PROFILES = "everyone: {operations: true, scenarios: {'*': {}}}\nassign: [{subject: somebody, profile: everyone}]\n"
+WEEKS = table(date(2024, 12, 29), {2025: four_four_five()}, by_week=True)
+METRIC = {"metrics": ["all"], "scenarios": [{"scenario": "actual"}], "period_start": "2025-02"}
+EXPLAINED = {"metric": "all", "scenarios": ["actual", "budget"], "by": ["region"], "period_start": "2025-02"}
+INSPECTED = {"source_key": "gl", "scenario_id": "actual", "period_start": "2025-02"}
+STATEMENT = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2025-02"}
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Fed:
+    """Books by month beside a trading calendar, whose first scenario has no rows and whose tree weighs its rows 0."""
+    folder = tmp_path_factory.mktemp("examples")
+    instance = write_instance(
+        folder / "books",
+        facts={"gl": ROWS},
+        domains={"gl": DOMAIN},
+        dimensions=DIMENSIONS,
+        tables={"tree": TREE},
+        statements={"empty": "  - {metric: ghosts}\n", "pnl": "  - {metric: all}\n"},
+        scenarios=SCENARIOS,
+        trading=WEEKS,
+        profiles=PROFILES,
+    )
+    load_instance(instance, folder / "state")
+    return Fed(instance, folder / "state")
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked"),
+    [
+        ("run_statement", {**STATEMENT, "scenarios": []}),
+        ("run_metric", {**METRIC, "scenarios": []}),
+        ("run_metric_data", {**METRIC, "scenarios": []}),
+        ("run_metric_data", {}),
+        ("run_metric", {**METRIC, "scenarios": [{"scenario": "actual@yty"}]}),
+        ("run_metric", {**METRIC, "scenarios": [{"scenario": "draft-budget"}]}),
+        ("run_metric", {**METRIC, "period_start": "2025-12", "period_end": "2025-11"}),
+        ("run_metric", {**METRIC, "filters": {"region": {"not": ["EU"]}}}),
+        ("run_metric", {**METRIC, "filters": 5}),
+        ("run_metric", {"scale": "3"}),
+        ("explain_variance", {**EXPLAINED, "scenarios": []}),
+        ("explain_variance", {**EXPLAINED, "scenarios": ["ghost"]}),
+        ("explain_variance", {**EXPLAINED, "by": []}),
+        ("inspect_rows", {**INSPECTED, "scenario_id": "actual@yty"}),
+        ("inspect_rows", {**INSPECTED, "columns": 5}),
+        ("list_kpis", {"domain": ["ghost"]}),
+    ],
+)
+def test_the_example_of_a_refusal_is_answered_with_data(books: Fed, tool: str, asked: Mapping[str, Any]) -> None:
+    refusal = books.refused(tool, **asked)
+    assert "@ty'" not in str(refusal.get("did_you_mean")) + str(refusal["example"])
+    answer = books.ask(tool, **{**asked, **refusal["example"]})
+    assert has_data(tool, answer), (refusal, answer)
+
+
+def test_the_example_of_a_refusal_changes_no_more_than_it_must(books: Fed) -> None:
+    assert books.refused("run_metric", **{**METRIC, "metrics": "all"})["example"] == {"metrics": ["all"]}
+    columns = books.refused("run_metric", **{**METRIC, "scenarios": []})["example"]["scenarios"]
+    assert columns == [{"scenario": "actual"}, {"scenario": "budget"}]
+
+
+def test_the_examples_of_descriptions_are_answered_with_data(books: Fed) -> None:
+    examples = books.examples()
+    assert examples["run_statement"]["statement"] == "pnl"
+    assert {example["metrics"][0] for example in [examples["run_metric"]]} == {"all"}
+    for tool in ("run_statement", "run_metric", "explain_variance", "inspect_rows"):
+        assert has_data(tool, books.ask(tool, **examples[tool])), tool
+
+
+def test_a_trial_keeps_nothing(books: Fed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def keep(*_: object) -> None:
+        raise AssertionError("a trial keeps its result")
+
+    monkeypatch.setattr(CallerDatasets, "keep", keep)
+    assert books.refused("run_metric", **{**METRIC, "scenarios": []})["example"]
+    assert books.call("run_metric", **METRIC)[1]["error_type"] == "internal"
