@@ -21,7 +21,7 @@ measures: {amount: {places: 2}}
 metrics:
   ghosts: {measure: amount, where: {region: [AP]}}
   sales: {measure: amount, where: {tree: [NET]}}
-  all: {measure: amount}
+  total: {measure: amount}
 """
 DIMENSIONS = """
 product: {kind: leaf}
@@ -48,8 +48,8 @@ date    scenario product region amount
 """
 PROFILES = "everyone: {operations: true, scenarios: {'*': {}}}\nassign: [{subject: somebody, profile: everyone}]\n"
 WEEKS = table(date(2024, 12, 29), {2025: four_four_five()}, by_week=True)
-METRIC = {"metrics": ["all"], "scenarios": [{"scenario": "actual"}], "period_start": "2025-02"}
-EXPLAINED = {"metric": "all", "scenarios": ["actual", "budget"], "by": ["region"], "period_start": "2025-02"}
+METRIC = {"metrics": ["total"], "scenarios": [{"scenario": "actual"}], "period_start": "2025-02"}
+EXPLAINED = {"metric": "total", "scenarios": ["actual", "budget"], "by": ["region"], "period_start": "2025-02"}
 INSPECTED = {"source_key": "gl", "scenario_id": "actual", "period_start": "2025-02"}
 STATEMENT = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2025-02"}
 
@@ -64,7 +64,7 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Fed:
         domains={"gl": DOMAIN},
         dimensions=DIMENSIONS,
         tables={"tree": TREE},
-        statements={"empty": "  - {metric: ghosts}\n", "net": "  - {metric: sales}\n", "pnl": "  - {metric: all}\n"},
+        statements={"empty": "  - {metric: ghosts}\n", "net": "  - {metric: sales}\n", "pnl": "  - {metric: total}\n"},
         scenarios=SCENARIOS,
         trading=WEEKS,
         profiles=PROFILES,
@@ -102,7 +102,7 @@ def test_the_example_of_a_refusal_is_answered_with_data(books: Fed, tool: str, a
 
 
 def test_the_example_of_a_refusal_changes_no_more_than_it_must(books: Fed) -> None:
-    assert books.refused("run_metric", **{**METRIC, "metrics": "all"})["example"] == {"metrics": ["all"]}
+    assert books.refused("run_metric", **{**METRIC, "metrics": "total"})["example"] == {"metrics": ["total"]}
     columns = books.refused("run_metric", **{**METRIC, "scenarios": []})["example"]["scenarios"]
     assert columns == [{"scenario": "actual"}, {"scenario": "budget"}]
 
@@ -110,7 +110,7 @@ def test_the_example_of_a_refusal_changes_no_more_than_it_must(books: Fed) -> No
 def test_the_examples_of_descriptions_are_answered_with_data(books: Fed) -> None:
     examples = books.examples()
     assert examples["run_statement"]["statement"] == "pnl"
-    assert examples["run_metric"]["metrics"] == ["all"]
+    assert examples["run_metric"]["metrics"] == ["total"]
     for tool in ("run_statement", "run_metric", "explain_variance", "inspect_rows"):
         assert has_data(tool, books.ask(tool, **examples[tool])), tool
 
