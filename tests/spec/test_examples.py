@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,7 +43,7 @@ budget: {alias: Budget, kind: budget}
 """
 ROWS = """
 date    scenario product region amount
-2025-01 actual   A       EU     10
+2025-02 actual   A       EU     10
 2025-02 actual   A       EU     20
 2025-02 budget   A       EU     15
 """
@@ -54,14 +55,12 @@ INSPECTED = {"source_key": "gl", "scenario_id": "actual", "period_start": "2025-
 STATEMENT = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2025-02"}
 
 
-@pytest.fixture(scope="module")
-def books(tmp_path_factory: pytest.TempPathFactory) -> Fed:
-    """Books by month beside a trading calendar, whose first scenario has no rows and whose tree weighs its rows 0."""
-    folder = tmp_path_factory.mktemp("examples")
+def opened(folder: Path, domain: str) -> Fed:
+    """Return the tools over books of one domain."""
     instance = write_instance(
         folder / "books",
         facts={"gl": ROWS},
-        domains={"gl": DOMAIN},
+        domains={"gl": domain},
         dimensions=DIMENSIONS,
         tables={"tree": TREE},
         statements={"empty": "  - {metric: ghosts}\n", "net": "  - {metric: sales}\n", "pnl": "  - {metric: total}\n"},
@@ -71,6 +70,12 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Fed:
     )
     load_instance(instance, folder / "state")
     return Fed(instance, folder / "state")
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Fed:
+    """Books by month beside a trading calendar, whose first scenario has no rows and whose tree weighs its rows 0."""
+    return opened(tmp_path_factory.mktemp("examples"), DOMAIN)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +118,17 @@ def test_the_examples_of_descriptions_are_answered_with_data(books: Fed) -> None
     assert examples["run_metric"]["metrics"] == ["total"]
     for tool in ("run_statement", "run_metric", "explain_variance", "inspect_rows"):
         assert has_data(tool, books.ask(tool, **examples[tool])), tool
+
+
+def test_a_metric_that_is_blank_where_it_has_rows_is_no_example(tmp_path: Path) -> None:
+    balances = DOMAIN.replace("where: {region: [AP]}", "over_time: opening").replace(
+        "where: {tree: [NET]}", "over_time: opening"
+    )
+    examples = opened(
+        tmp_path, balances.replace("total: {measure: amount}", "total: {measure: amount, over_time: closing}")
+    ).examples()
+    assert examples["run_metric"]["metrics"] == ["total"]
+    assert examples["explain_variance"]["metric"] == "total"
 
 
 def test_a_trial_keeps_nothing(books: Fed, monkeypatch: pytest.MonkeyPatch) -> None:
