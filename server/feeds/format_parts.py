@@ -27,7 +27,7 @@ def known_encoding(value: str) -> str:
     try:
         codec = codecs.lookup(value)
         "".encode(value)
-    except LookupError:
+    except (LookupError, ValueError):  # of `undefined`, and of a name with a character that no name has
         says = "is no encoding that Python knows, such as utf-8, utf-16, windows-1252, cp1250 or shift_jis"
         raise ValueError(says) from None
     return PLAIN_ENCODINGS.get(codec.name, codec.name)

@@ -6,6 +6,7 @@ Feeds are checked without files, drivers and environment, so how a kind is read 
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePath
 from typing import Final
 
 from msgspec import Struct
@@ -29,11 +30,20 @@ def file_faults(part: BindingPart) -> Iterator[FeedFault]:
     if PERIOD_PLACE in "".join(part.files.values()) and part.load != REPLACES:
         fault = f"file holds {PERIOD_PLACE}, and load: {part.load} asks for no periods"
         yield ["file"], fault, f"load: {REPLACES}"
-
+    for pattern in part.files.values():
+        if not is_file_pattern(pattern):
+            valid = "a name or a pattern within the folder of the source, such as gl.csv, gl-*.csv or **/*.csv"
+            yield ["file"], f"'{pattern}' is no pattern of files", valid
     if isinstance(part.file, dict) and part.sql is None:
         yield ["file"], "file names tables, and there is no sql that reads them", "name one pattern, or give sql"
     if part.sql is not None and part.from_name is not None:
         yield ["from_name"], "the rows of sql have no file, so from_name says nothing", "leave from_name out"
+
+
+def is_file_pattern(pattern: str) -> bool:
+    """Tell whether files can be looked for by a pattern: it is relative, and ** stands alone between slashes."""
+    path = PurePath(pattern)
+    return bool(path.parts) and not path.is_absolute() and all(name == "**" or "**" not in name for name in path.parts)
 
 
 def database_faults(part: BindingPart) -> Iterator[FeedFault]:

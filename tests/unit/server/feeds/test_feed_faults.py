@@ -127,6 +127,13 @@ def test_a_file_for_each_period_and_a_query_for_each_period_hold(tmp_path: Path)
             "file holds {period}, and load: full asks for no periods — load: replace_periods",
         ),
         (
+            FILE + "file: /data/gl.csv",
+            8,
+            "'/data/gl.csv' is no pattern of files — a name or a pattern within the folder",
+        ),
+        (FILE + "file: 'gl-**.csv'", 8, "'gl-**.csv' is no pattern of files"),
+        (FILE + "file: ''", 8, "'' is no pattern of files"),
+        (
             FILE + "file: gl.csv\nparameters: {company: 1}",
             9,
             "parameters are those of a query, and a folder has none — with load: replace_periods, file may hold",

@@ -103,7 +103,7 @@ def test_any_encoding_that_python_knows_may_be_written(tmp_path: Path, encoding:
     assert loaded.rows_landed == 2
 
 
-@pytest.mark.parametrize("encoding", ["latn", "hex", "rot13", ""])
+@pytest.mark.parametrize("encoding", ["latn", "hex", "rot13", "", "undefined", "cp\0"])
 def test_what_is_no_encoding_of_text_is_refused(tmp_path: Path, encoding: str) -> None:
     made = instance_of(tmp_path, bindings={"account": {"csv": {"encoding": encoding}}})
     with pytest.raises(InstanceFaults, match="is no encoding that Python knows, such as utf-8"):
