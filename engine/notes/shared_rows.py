@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 
 from engine.books.reader import Reader
 from engine.model.errors import quoted
@@ -26,8 +27,7 @@ def shared_notes(figures: Figures) -> Iterator[Note]:
 
 def amount_twice(plan: FigurePlan, figures: Figures, axis: Axis) -> str:
     """Return in words what the rows of the first sum hold more than its total, in the first scenario; or nothing."""
-    read = plan.distinct_reads[0]
-    for row in plan.rows:
+    for read, row in product(plan.distinct_reads[:1], plan.rows):  # no read where every scenario is unknown
         expression = row.expression
         if isinstance(expression, MeasureExpression) and expression.type.additive:
             twice = surplus(figures, expression, axis, read)

@@ -66,6 +66,13 @@ def test_what_is_shared_is_told_of_what_the_caller_sees(tmp_path: Path) -> None:
     assert "shared_rows" not in codes(report)
 
 
+def test_rows_of_no_known_scenario_share_leaves_but_count_nothing_twice(tmp_path: Path) -> None:
+    report = grouped(tmp_path).metric("sales", scenarios={"X": "planned"}, period="2026-01", dimensions=["groups"])
+    assert not report.columns
+    (said,) = (note for note in report.notes if note.code == "shared_rows")
+    assert said.message.endswith("so they do not add up to the total.")
+
+
 def test_the_note_is_a_caution() -> None:
     assert NOTES["shared_rows"].severity is Severity.CAUTION
 
