@@ -1,13 +1,18 @@
 """How the extract of a feed is written: CSV dialect, heading, numbers, dates, rows to skip, columns that become rows.
 
-A field that is None was left out of integrations.yaml; the loader then detects it, or takes the plain form.
+A field that is None was left out of integrations.yaml; the loader then detects it, or takes the plain form. What names
+nothing outside its own block is the class of the file: DateFormat, RowSkip.
 """
 
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import Enum
+from typing import Annotated
 
 from msgspec import Struct, field
+from pydantic import Field, model_validator
+
+from engine.instance.schema.common import Id, Ids, SchemaPart
 
 SERIAL_1900, SERIAL_1904 = "serial", "serial-1904"  # date formats: days since 1899-12-30 and since 1904-01-01
 
@@ -56,21 +61,37 @@ class NumberFormat(Struct, frozen=True, kw_only=True):
     none: tuple[str, ...] = ()  # texts that mean no figure
 
 
-class DateFormat(Struct, frozen=True, kw_only=True):
-    """How the days of an extract are written."""
+class DateFormat(SchemaPart):
+    """How days are written."""
 
-    format: str | None = None  # in strptime's notation, SERIAL_1900 or SERIAL_1904
-    months: tuple[str, ...] = ()  # the twelve names that %b and %B read; English names if empty
-    year: str | None = None  # columns of the extract that hold the parts of a day
+    format: str | None = None
+    """Format such as %d.%m.%Y, %d/%m/%y, %Y%m or %b-%y; serial: the number that a spreadsheet stores for a day."""
+    months: Annotated[list[Id], Field(min_length=12, max_length=12)] | None = None
+    """Names of the twelve months that %b and %B read; left out, the English ones."""
+    year: str | None = None
+    """Column with the year, where the parts of a day stand in columns of their own."""
     month: str | None = None
+    """Column with the month."""
     day: str | None = None
+    """Column with the day of the month; left out, the month as a whole."""
+
+    @model_validator(mode="after")
+    def says_one_way(self) -> "DateFormat":
+        """Hold it to a format or to columns."""
+        if (self.year is None) != (self.month is None) or (self.day is not None and self.year is None):
+            raise ValueError("says year and month, and perhaps day, together")
+        if self.year is not None and self.format is not None:
+            raise ValueError("says format or the columns year and month, one of both")
+        return self
 
 
-class RowSkip(Struct, frozen=True, kw_only=True):
-    """Rows of an extract that are no rows of the table, by columns of the extract."""
+class RowSkip(SchemaPart):
+    """Rows of the extract that are left out and counted, such as totals."""
 
-    blank: tuple[str, ...] = ()  # a row is skipped if one of these columns is empty
-    equals: Mapping[str, tuple[str, ...]] = {}  # or holds one of these texts
+    blank: Ids = Field(default_factory=list)
+    """Columns of the extract; a row where one is empty is left out."""
+    equals: dict[str, Ids] = Field(default_factory=dict)
+    """Column of the extract to the texts whose rows are left out."""
 
 
 class ColumnChoice(Struct, frozen=True, kw_only=True):

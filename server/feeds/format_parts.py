@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from engine.instance.schema.common import QUOTE, Id, Ids, Key, OneOf, SchemaPart
-from server.feeds.extract_formats import BlankRule, CreditSign, NegativeStyle
+from server.feeds.extract_formats import BlankRule, CreditSign, DateFormat, NegativeStyle, RowSkip
 
 # CSV and where the table lies.
 
@@ -99,30 +99,6 @@ class NumbersPart(SchemaPart):
         return self
 
 
-class DatesPart(SchemaPart):
-    """How days are written."""
-
-    format: str | None = None
-    """Format such as %d.%m.%Y, %d/%m/%y, %Y%m or %b-%y; serial: the number that a spreadsheet stores for a day."""
-    months: Annotated[list[Id], Field(min_length=12, max_length=12)] | None = None
-    """Names of the twelve months that %b and %B read; left out, the English ones."""
-    year: str | None = None
-    """Column with the year, where the parts of a day stand in columns of their own."""
-    month: str | None = None
-    """Column with the month."""
-    day: str | None = None
-    """Column with the day of the month; left out, the month as a whole."""
-
-    @model_validator(mode="after")
-    def says_one_way(self) -> "DatesPart":
-        """Hold it to a format or to columns."""
-        if (self.year is None) != (self.month is None) or (self.day is not None and self.year is None):
-            raise ValueError("says year and month, and perhaps day, together")
-        if self.year is not None and self.format is not None:
-            raise ValueError("says format or the columns year and month, one of both")
-        return self
-
-
 class AmountPart(SchemaPart):
     """A measure filled from debits and credits."""
 
@@ -150,15 +126,6 @@ class AmountPart(SchemaPart):
 
 
 # Rows and columns.
-
-
-class SkipPart(SchemaPart):
-    """Rows of the extract that are left out and counted, such as totals."""
-
-    blank: Ids = Field(default_factory=list)
-    """Columns of the extract; a row where one is empty is left out."""
-    equals: dict[str, Ids] = Field(default_factory=dict)
-    """Column of the extract to the texts whose rows are left out."""
 
 
 class UnpivotPart(SchemaPart):
@@ -203,7 +170,7 @@ class FormatPart(SchemaPart):
     """Dialect of CSV files."""
     numbers: NumbersPart | None = None
     """How amounts are written."""
-    dates: DatesPart | None = None
+    dates: DateFormat | None = None
     """How days are written."""
 
 
@@ -214,7 +181,7 @@ class ExtractPart(FormatPart):
     """folder: row of a workbook's sheet with the column names, as the spreadsheet numbers it; several are joined."""
     amount: AmountPart | None = None
     """Measure filled from debits and credits."""
-    skip: SkipPart | None = None
+    skip: RowSkip | None = None
     """Rows that are left out and counted."""
     unpivot: UnpivotPart | None = None
     """Columns that become rows."""

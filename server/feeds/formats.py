@@ -35,7 +35,6 @@ from server.feeds.format_parts import (
     SEPARATORS,
     AmountPart,
     CsvPart,
-    DatesPart,
     FormatPart,
     NumbersPart,
     UnpivotPart,
@@ -56,8 +55,10 @@ def build_format(
     """Return the format of a feed's extract. `domain` is None for members, nodes and rates."""
     csv = merged(document, [*at, "csv"], CsvPart, defaults.csv, part.csv)
     numbers = merged(document, [*at, "numbers"], NumbersPart, defaults.numbers, part.numbers)
-    dates = merged(document, [*at, "dates"], DatesPart, defaults.dates, part.dates)
+    dates = merged(document, [*at, "dates"], DateFormat, defaults.dates, part.dates)
     refuse_other_files(document, at, part)
+    figures = build_numbers(document, [*at, "numbers"], numbers)
+    check_dates(document, [*at, "dates"], dates, domain)
     return ExtractFormat(
         csv=CsvFormat(
             separator=SEPARATORS[csv.separator] if csv.separator else None,
@@ -66,14 +67,10 @@ def build_format(
             layout=TableLayout(header_rows=rows(csv.header_row), skip_rows=csv.skip_rows, skip_footer=csv.skip_footer),
         ),
         sheet=TableLayout(header_rows=rows(part.header_row)),
-        numbers=build_numbers(document, [*at, "numbers"], numbers),
-        dates=build_dates(document, [*at, "dates"], dates, domain),
+        numbers=figures,
+        dates=dates,
         amount=build_amount(document, at, part, domain),
-        skip=RowSkip(
-            blank=tuple(part.skip.blank), equals={column: tuple(texts) for column, texts in part.skip.equals.items()}
-        )
-        if part.skip
-        else RowSkip(),
+        skip=part.skip or RowSkip(),
         unpivot=build_unpivot(document, [*at, "unpivot"], part.unpivot) if part.unpivot else None,
         from_name=part.from_name.pattern if part.from_name else None,
         sql=SqlQuery(text=part.sql, tables=part.files) if part.sql is not None else None,
@@ -145,8 +142,8 @@ def build_factor(document: Document, at: Location, text: str | None) -> Decimal 
     return Decimal(text)
 
 
-def build_dates(document: Document, at: Location, part: DatesPart, domain: Domain | None) -> DateFormat:
-    """Return the format of days. Records one that cannot be read, or lacks the day that the domain needs."""
+def check_dates(document: Document, at: Location, part: DateFormat, domain: Domain | None) -> None:
+    """Record a format of days that cannot be read, or lacks the day that the domain needs."""
     if part.format is not None:
         wrong = format_fault(part.format)
         if wrong:
@@ -155,9 +152,6 @@ def build_dates(document: Document, at: Location, part: DatesPart, domain: Domai
     if lacks_day and domain is not None and domain.grain is Grain.DATE:
         fault = f"these dates have no day, and the time of {domain.key} has grain: day"
         document.fault(at, fault, f"say grain: month under time in domains/{domain.key}.yaml, or give the day")
-    return DateFormat(
-        format=part.format, months=tuple(part.months or ()), year=part.year, month=part.month, day=part.day
-    )
 
 
 def has_day(format_: str) -> bool:

@@ -50,7 +50,7 @@ def iso_texts(column: pl.Series, dates: DateFormat) -> pl.Series:
     return texts.replace_strict(distinct, read, default=None, return_dtype=pl.String)
 
 
-def in_format(texts: pl.Series, format_: str, months: Sequence[str] = ()) -> pl.Series:
+def in_format(texts: pl.Series, format_: str, months: Sequence[str] | None = None) -> pl.Series:
     """Return distinct texts as ISO days or codes; UNREADABLE stands in front of those that are not in the format."""
     text = pl.col("text").str.strip_chars()
     frame = pl.DataFrame({"text": texts})
@@ -98,7 +98,7 @@ def english(texts: Sequence[str], months: Sequence[str]) -> list[str]:
     return [known.sub(lambda found: names[found[0]], text.casefold()) for text in texts]
 
 
-def joined_parts(year: pl.Series, month: pl.Series, day: pl.Series | None, months: Sequence[str]) -> pl.Series:
+def joined_parts(year: pl.Series, month: pl.Series, day: pl.Series | None, months: Sequence[str] | None) -> pl.Series:
     """Return ISO days, or codes of months, from columns with their parts; null where all parts are missing."""
     parts = {"year": to_text(year), "month": month_numbers(to_text(month), months)}
     if day is not None:
@@ -108,7 +108,7 @@ def joined_parts(year: pl.Series, month: pl.Series, day: pl.Series | None, month
     return frame.select(pl.when(pl.any_horizontal(pl.all().is_not_null())).then(joined).alias("text"))["text"]
 
 
-def month_numbers(column: pl.Series, months: Sequence[str] = ()) -> pl.Series:
+def month_numbers(column: pl.Series, months: Sequence[str] | None = None) -> pl.Series:
     """Return names and numbers of months (Jan, January, 1, 01, P01) as two digits; other texts as they are."""
     distinct = column.drop_nulls().unique().to_list()
     return column.replace_strict(
@@ -116,7 +116,7 @@ def month_numbers(column: pl.Series, months: Sequence[str] = ()) -> pl.Series:
     )
 
 
-def month_number(text: str, months: Sequence[str] = ()) -> str | None:
+def month_number(text: str, months: Sequence[str] | None = None) -> str | None:
     """Return the number of a month by its name or number, in two digits; None if the text means anything else.
 
     An English month may be cut after its third letter: Jan, Sept. A quarter, a week or a sum of months is no month.

@@ -365,9 +365,9 @@ class FeedFormat:
             format_ = decided.value
         months = next((one for one in findings.decided if one.key == MONTHS), None)
         if months is None or written.months:
-            return replace(written, format=format_)
+            return written.model_copy(update={"format": format_})
         self.tell(name, months)
-        return replace(written, format=format_, months=tuple(months.value))
+        return written.model_copy(update={"format": format_, "months": list(months.value)})
 
     def _refuse_order(self, name: str, column: str, sample: pl.Series, written: DateFormat) -> None:
         """Refuse days whose day and month stand the other way round than the written format says."""

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
-from msgspec.structs import replace
 
 from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Measure
@@ -78,7 +77,8 @@ class ExtractMapper:
         """Return how the days of a column are written."""
         filling = self.binding.fillings.get(name)
         dates = self.binding.format.dates
-        return replace(dates, format=filling.format, year=None) if filling and filling.format else dates
+        own = filling.format if filling else None
+        return dates.model_copy(update={"format": own, "year": None}) if own else dates
 
     def days(self, name: str) -> pl.Series:
         """Return the days of a column: typed, or as ISO days and period codes; unreadable texts are marked."""
