@@ -27,7 +27,20 @@ EXPECTED = {
     "string_type": "is no text",
     "int_parsing": "is no whole number",
     "int_type": "is no whole number",
+    "int_from_float": "is no whole number",
+    "int_parsing_size": "is too large",
+    "decimal_parsing": "is no number",
+    "decimal_type": "is no number",
+    "finite_number": "is no number",
+    "greater_than_equal": "is below {ge}",
+    "less_than_equal": "is above {le}",
+    "literal_error": "is none of {expected}",
+    "too_short": "is too short: it takes {min_length} at least",
+    "too_long": "is too long: it takes {max_length} at most",
+    "string_too_short": "has too few characters: it takes {min_length} at least",
     "bool_type": "is neither true nor false",
+    "bool_parsing": "is neither true nor false",
+    "invalid_key": "is a key that is no text",
     "line_kind": "is no line: it has none of the keys that make one",
     "string_pattern_mismatch": "has a shape that is not allowed",
 }
@@ -106,12 +119,13 @@ def described(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, str]:
         return f"unknown key '{where}'", f"{guess}known keys: {', '.join(known)}"
     got = error["input"]
     said = error["msg"].removeprefix("Value error, ")
-    found = f"{where} {EXPECTED[kind]}" if kind in EXPECTED else f"{where}: {said}"
+    context = error.get("ctx", {})
+    found = f"{where} {EXPECTED[kind].format(**context)}" if kind in EXPECTED else f"{where}: {said}"
     if kind != "missing" and isinstance(got, str | int | float | bool):
         found += f" (found '{got}')"
     if kind == "line_kind":
         return found, "header, metric, rollup, formula or include"
-    pattern = str(error.get("ctx", {}).get("pattern", ""))
+    pattern = str(context.get("pattern", ""))
     return found, SHAPES.get(pattern, pattern)
 
 

@@ -132,7 +132,7 @@ def test_a_folder_that_is_none(tmp_path: Path, named: str) -> None:
     ("file", "text", "says"),
     [
         ("instance_yaml", "name: T\ncurrency: Euro\n", "instance.yaml:2: currency .* — three capital letters, as EUR"),
-        ("instance_yaml", "name:\ncurrency: EUR\n", "instance.yaml:1: name: .* at least 1 character"),
+        ("instance_yaml", "name:\ncurrency: EUR\n", "instance.yaml:1: name has too few characters: it takes 1"),
         (
             "dimensions_yaml",
             "account: {kind: leaf, members: account}\n",
@@ -215,7 +215,7 @@ def test_a_measure_whose_currency_cannot_hold(tmp_path: Path, measure: str, says
         ("[[account, month]]", "'month' is time, and a rollup holds whole calendar months — leave it out"),
         ("[[account, account]]", "this rollup names a dimension twice — name each once"),
         ("[[account],\n  [account]]", "there is a rollup by account already — say each once"),
-        ("[[]]", "List should have at least 1 item"),
+        ("[[]]", "is too short: it takes 1 at least"),
     ],
 )
 def test_a_rollup_that_cannot_be_built(tmp_path: Path, rollups: str, says: str) -> None:

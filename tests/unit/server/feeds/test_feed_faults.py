@@ -148,7 +148,7 @@ def test_a_file_for_each_period_and_a_query_for_each_period_hold(tmp_path: Path)
             10,
             "load: append asks for no periods, so recent_periods",
         ),
-        (FILE + "file: gl.csv\nrecent_periods: 0", 9, "recent_periods: Input should be greater than or equal to 1"),
+        (FILE + "file: gl.csv\nrecent_periods: 0", 9, "recent_periods is below 1 (found '0')"),
         (QUERY + "extract: select 1\nsheet: Ledger", 9, "a database has no sheets"),
         (FILE + "file: gl.csv\nload: replace", 9, "'full', 'replace_periods' or 'append'"),
         (
