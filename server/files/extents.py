@@ -7,11 +7,12 @@ from zipfile import ZipFile
 from server.base.settings import read_settings
 from server.files.limits import MEGABYTE, FileTooLarge, refuse_wide
 
-CELL: Final = re.compile(  # that holds something
-    rb"<(?:\w+:)?c(?=[\s>/])(?:[^>]*?\sr=[\"']([A-Z]{1,4})(\d{1,9})[\"'])?[^>]*(?<!/)>"
-)
+ATTRIBUTES: Final = rb"(?=[\s>/])(?:[^>]*?\sr=[\"']([A-Z]{1,4})(\d{1,9})[\"'])?[^>]*(?<!/)>"  # of a cell with a value
+CELL: Final = re.compile(rb"<(?:\w+:)?c" + ATTRIBUTES)
+PLAIN_CELL: Final = re.compile(rb"<c" + ATTRIBUTES)  # found several times as fast
 ROW: Final = re.compile(rb"<(?:\w+:)?row(?=[\s>/])(?:[^>]*?\sr=[\"'](\d{1,9})[\"'])?")
 ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
+TO_LAST_ROW: Final = re.compile(rb".*" + ROW_END.pattern, re.DOTALL)
 PARTS: Final = (".xml", ".rels")
 SMALL: Final = 16  # megabytes up to which a part may be packed as well as it can be
 LETTERS: Final = 26
@@ -42,13 +43,13 @@ class SheetExtent:
 
     def add(self, block: bytes) -> None:
         """Count a block of rows. Raises FileTooLarge if the sheet reaches too far."""
-        addresses = set(CELL.findall(block))
-        if (b"", b"") in addresses:
+        pattern = CELL if b":c" in block else PLAIN_CELL
+        found = pattern.findall(block)
+        columns, rows = {column for column, _ in found}, {row for _, row in found}
+        if b"" in columns:
             self._add_rows(block)
-            addresses.remove((b"", b""))
-        if addresses:
-            self._columns = max(self._columns, *{column_number(column) for column, _ in addresses}, 0)
-            self._rows = max(self._rows, *(int(row) for _, row in addresses), 0)
+        self._columns = max(self._columns, *map(column_number, columns - {b""}), 0)
+        self._rows = max(self._rows, *map(int, rows - {b""}), 0)
         refuse_wide(self._columns, self._name)
         if self._rows * self._columns > self._most:
             what = f"its cells reach over {self._rows:,} rows and {self._columns:,} columns"

@@ -12,7 +12,7 @@ from zipfile import BadZipFile, ZipFile
 from msgspec import Struct
 
 from server.base.settings import read_settings
-from server.files.extents import ROW_END, SheetExtent, refuse_bombs
+from server.files.extents import TO_LAST_ROW, SheetExtent, refuse_bombs
 from server.files.limits import MEGABYTE, FileTooLarge
 
 BLOCK: Final = 1 << 22  # bytes of a sheet that are searched for formulas at once
@@ -120,10 +120,9 @@ def row_blocks(file: IO[bytes], name: str) -> Iterator[bytes]:
     rest = b""
     while block := file.read(BLOCK):
         rest += block
-        ends = [end.end() for end in ROW_END.finditer(rest)]
-        if ends:
-            yield rest[: ends[-1]]
-            rest = rest[ends[-1] :]
+        if whole := TO_LAST_ROW.match(rest):
+            yield whole[0]
+            rest = rest[whole.end() :]
         if len(rest) > most * MEGABYTE:
             raise FileTooLarge(name, "a row is too long", f"{most} MB", "line_megabytes")
     yield rest

@@ -120,6 +120,10 @@ LONG_ROW = "".join(f"<c><v>{at * 7919}</v></c>" for at in range(800_000))
 HOSTILE_SHEETS = {  # the rows of a sheet and its shared texts, and the setting that refuses it
     "a cell at the end of a sheet": (f'{ROWS}<row><c r="XFD1048576"><v>1</v></c></row>', "SVC_SHEET_CELLS"),
     "a cell that stands in another row": (f"{ROWS}<row><c s='1' r='ZZ900000'><v>1</v></c></row>", "SVC_SHEET_CELLS"),
+    "a cell in a namespace of its own": (
+        f'{ROWS}<x:row {SPACE.replace("xmlns", "xmlns:x")}><x:c r="XFD1048576"><x:v>1</x:v></x:c></x:row>',
+        "SVC_SHEET_CELLS",
+    ),
     "a column behind the last": (f'{ROWS}<row r="4"><c r="ZZZ4"><v>1</v></c></row>', "SVC_FILE_COLUMNS"),
     "20,000 cells without addresses": (f"{ROWS}<row>{WIDE_ROW}</row>", "SVC_FILE_COLUMNS"),
     "rows without addresses": (
