@@ -30,7 +30,9 @@ FIRST_DAYS = 31  # with rows, of which combinations are counted first; then twic
 COUNTED = 20_000  # a report of fewer places is not counted more exactly than by its members and periods
 MAX_UNCOUNTED = 1_000_000  # values that windows put together at most, where they are bounded and not counted
 BYTES_A_PLACE, BYTES_A_FIGURE = 3_000, 300  # of memory while a report is made and answered
-BYTES_A_COUNT, BYTES_A_VALUE = 200, 8  # of a combination that is counted, of a value that a window reads
+BYTES_A_COUNT = 200  # of a combination that is counted
+BYTES_A_VALUE, BYTES_OF_MORE = 40, 14  # of a value that a window reads, and of each beyond MANY_VALUES
+MANY_VALUES = 8_000_000
 
 
 class ReportSize(Struct, frozen=True):
@@ -45,7 +47,9 @@ class ReportSize(Struct, frozen=True):
     def bytes(self) -> int:
         """The memory that the report takes while it is made, rounded high."""
         shown = self.places * BYTES_A_PLACE + self.figures * BYTES_A_FIGURE
-        return shown + self.values * BYTES_A_VALUE + self.counted * BYTES_A_COUNT
+        many = max(0, self.values - MANY_VALUES)
+        read = (self.values - many) * BYTES_A_VALUE + many * BYTES_OF_MORE
+        return shown + read + self.counted * BYTES_A_COUNT
 
 
 def report_size(

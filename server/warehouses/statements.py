@@ -11,7 +11,7 @@ import polars as pl
 from msgspec import Struct
 
 from engine.model.calendar.periods import Span
-from engine.model.errors import Unavailable
+from engine.model.errors import BadArguments, Unavailable
 from engine.model.fact_store import DATE, Aggregate, AggregateFunction, DistinctSlice, LastKnownSlice, RowSlice
 from engine.model.scope import AmountRange, Cell, CodeSet, Conjunction
 from engine.model.stopping import watched
@@ -20,6 +20,7 @@ from server.warehouses.tables import PART
 from server.warehouses.warehouse import SqlStatement
 
 MOST_LISTED = 1_000  # integers that a statement lists; more are bound, or kept as a table
+MOST_READS = 400_000  # intervals of days that one statement lists, each window of last known values with its own
 FOLDS = {AggregateFunction.SUM: "sum", AggregateFunction.MIN: "min", AggregateFunction.MAX: "max"}
 SPAN_OF, ROWS_OF, PERIOD_OF = "tieout_span", "tieout_rows", "tieout_period"
 
@@ -30,6 +31,18 @@ class PartSpans(Struct, frozen=True):
     whole: Mapping[int, int]
     cut: Sequence[int]
     spans: Sequence[tuple[int, Span]]  # of the parts that are cut: positions and days, ascending
+
+
+def refuse_many_reads(windows: Sequence[Sequence[int]]) -> None:
+    """Raise BadArguments for windows of last known values that read too many intervals, each window its own."""
+    reads = sum(len(read) for read in watched(windows))
+    if reads > MOST_READS:
+        raise BadArguments(
+            f"The {len(windows):,} windows of last known values would read {reads:,} intervals of days, more than the "
+            f"{MOST_READS:,} that one statement of the engine lists. To get fewer, break down by longer periods, such "
+            "as months; or choose a shorter range.",
+            field="period_start",
+        )
 
 
 class StatementSource(Protocol):
@@ -74,7 +87,11 @@ class StatementText:
         )
 
     def last_known(self, asked: LastKnownSlice, touched: PartSpans, wide: Collection[str]) -> SqlStatement:
-        """Ask for the window, the period, the codes or groups of the keys, the aggregates and ROWS."""
+        """Ask for the window, the period, the codes or groups of the keys, the aggregates and ROWS.
+
+        Raises BadArguments if the windows read more intervals than one statement lists.
+        """
+        refuse_many_reads(asked.windows)
         keys = sorted({*asked.keys, *asked.leaves})
         reads = [(at, window, asked.periods[at]) for window, read in watched(enumerate(asked.windows)) for at in read]
         listed = self._listed(list(zip(*reads, strict=True)) or [[]] * 3, ("tieout_read", "tieout_window", PERIOD_OF))

@@ -1,7 +1,11 @@
 """Windows of values that do not add up: counted before any amount is read, refused beyond what one report reads."""
 
+import subprocess
+import sys
 from datetime import date, timedelta
 from decimal import Decimal
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,6 +19,7 @@ from engine.plans.report_size import ReportSize
 from engine.queries.reports import metric_query
 from engine.report.run import run
 from server.http.dispatch import LARGE_BYTES
+from tests.support.books import ROOT
 from tests.support.leaving import ClientGone
 from tests.support.small import small_books
 
@@ -32,16 +37,16 @@ metrics:
   smallest: {measure: amount, over_members: min}
   amounts: {measure: amount}
 """
+DIMENSIONS = "customer: {kind: leaf}\nproduct: {kind: leaf}\ndate: {kind: leaf, grain: date}\n"
 JANUARY = ("2021-01-01", "2021-01-31")
 
 
 @pytest.fixture(scope="module")
 def books(tmp_path_factory: pytest.TempPathFactory) -> Door:
     """Sales of a month, a few a day."""
-    dimensions = "customer: {kind: leaf}\nproduct: {kind: leaf}\ndate: {kind: leaf, grain: date}\n"
     facts = f"date scenario customer product amount\n{TOLD}"
     domains = {"gl": DOMAIN}
-    return small_books(tmp_path_factory.mktemp("windows"), facts={"gl": facts}, domains=domains, dimensions=dimensions)
+    return small_books(tmp_path_factory.mktemp("windows"), facts={"gl": facts}, domains=domains, dimensions=DIMENSIONS)
 
 
 def ask(books: Door, metric: str, reference: str, *dimensions: str) -> list[Any]:
@@ -50,9 +55,11 @@ def ask(books: Door, metric: str, reference: str, *dimensions: str) -> list[Any]
     return list(asked.figures)
 
 
-def plan_of(books: Door, metric: str, reference: str, *dimensions: str) -> MetricPlan:
+def plan_of(
+    books: Door, metric: str, reference: str, *dimensions: str, period: tuple[str, str] = JANUARY
+) -> MetricPlan:
     """Return the plan of a metric."""
-    columns, (first, last) = (ColumnRequest(scenario=reference, alias="A"),), JANUARY
+    columns, (first, last) = (ColumnRequest(scenario=reference, alias="A"),), period
     asked = MetricRequest(
         metrics=(metric,), scenarios=columns, period_start=first, period_end=last, dimensions=dimensions
     )
@@ -153,3 +160,38 @@ def test_last_known_values_by_day_are_those_of_plain_python(books: Door) -> None
         known = {(customer, product): held for held, customer, product in ROWS if held <= day}  # of the last day
         expected.append(Decimal("1.50") * len(known))
     assert [Decimal(figure.numerator) / figure.denominator for figure in found] == [*expected, expected[-1]]
+
+
+PEAK = """
+import re, sys
+from pathlib import Path
+from tests.spec.test_window_size import year_of_buyers
+from engine.plans.report_size import report_size
+from engine.report.run import run
+
+def memory(name):
+    return int(re.search(name + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) << 10
+
+plan = year_of_buyers(Path(sys.argv[1]))
+Path("/proc/self/clear_refs").write_text("5")
+before = memory("VmRSS")
+run(plan)
+print(memory("VmHWM") - before, report_size(plan.figures).bytes)
+"""
+
+
+def year_of_buyers(folder: Path) -> MetricPlan:
+    """Return the plan of the buyers of each year to a day, of whom there are 30 a day among 20,000."""
+    days = [date(2021, 1, 1) + timedelta(at) for at in range(365)]
+    drawn = Random(1)
+    told = "\n".join(f"{day} actual C{drawn.randrange(20_000)} P1 1.50" for day in days for _ in range(30))
+    facts = {"gl": f"date scenario customer product amount\n{told}"}
+    door = small_books(folder, facts=facts, domains={"gl": DOMAIN}, dimensions=DIMENSIONS)
+    return plan_of(door, "buyers", "actual@ltm", "date", period=("2021-01-01", "2021-12-31"))
+
+
+def test_windows_take_no_more_memory_than_the_size_of_their_report_says(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PEAK, str(tmp_path)]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    taken, said = map(int, told.split())
+    assert 20_000_000 < taken <= said

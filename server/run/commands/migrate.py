@@ -20,8 +20,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
-    """Apply what is pending, or list every migration. A database of its own needs no instance."""
-    if settings.database_url is None and settings.state is None:
+    """Apply what is pending, or list every migration. A database of its own needs no instance, but none misspelt."""
+    if asked.instance is not None or (settings.database_url is None and settings.state is None):
         refuse_no_instance(settings)
     with platform(settings) as opened:
         uri = opened.reach()

@@ -340,8 +340,9 @@ def test_without_what_benches_need_the_command_says_what_installs_it() -> None:
 @pytest.mark.parametrize("command", [("backup", "made.tar"), ("migrate",), ("migrate", "--status")])
 def test_a_misspelt_folder_is_neither_backed_up_nor_made(tmp_path: Path, command: tuple[str, ...]) -> None:
     misspelt = tmp_path / "instanse"
-    done = tieout(*command, "--instance", str(misspelt), SVC_STATE_DIR="", DATABASE_URL="")
-    assert (done.returncode, "has no instance.yaml" in done.stderr, list(tmp_path.iterdir())) == (1, True, [])
+    for state in ("", str(tmp_path / "state")):
+        done = tieout(*command, "--instance", str(misspelt), SVC_STATE_DIR=state, DATABASE_URL="")
+        assert (done.returncode, "has no instance.yaml" in done.stderr, list(tmp_path.iterdir())) == (1, True, [])
 
 
 @pytest.mark.parametrize("command", ["serve", "stdio"])

@@ -5,8 +5,10 @@ from datetime import date
 import pytest
 
 from engine.model.calendar.periods import Span
-from engine.model.fact_store import Aggregate
+from engine.model.errors import BadArguments
+from engine.model.fact_store import Aggregate, LastKnownSlice
 from engine.model.scope import EVERYTHING, NOTHING, AmountRange, Cell, CodeSet, Conjunction
+from server.warehouses import statements
 from server.warehouses.dialects import CLICKHOUSE, DUCKDB, POSTGRESQL, SqlDialect
 from server.warehouses.engines.bigquery import BIGQUERY
 from server.warehouses.engines.snowflake import SNOWFLAKE
@@ -63,3 +65,25 @@ def test_more_codes_than_a_statement_lists_stand_beside_it(dialect: SqlDialect) 
     assert short.parameters == []
     assert (len(long.parameters), len(long.sets)) == ((0, 1) if dialect is CLICKHOUSE else (2, 0))  # one a branch
     assert len(long.text) < len(short.text) + 500
+
+
+@dialects
+def test_windows_that_list_more_intervals_than_a_statement_does_are_refused(
+    monkeypatch: pytest.MonkeyPatch, dialect: SqlDialect
+) -> None:
+    asked = LastKnownSlice(
+        domain="gl",
+        scenario="actual",
+        spans=(JANUARY, JANUARY),
+        periods=(0, 1),
+        windows=(range(1), range(2), (0, 1)),
+        leaves=("account",),
+        keys=(),
+        aggregates=(Aggregate("amount"),),
+    )
+    touched = PartSpans({11: 0, 12: 1}, [], [])
+    monkeypatch.setattr(statements, "MOST_READS", 5)
+    assert StatementText(dialect, LEDGER, EVERYTHING).last_known(asked, touched, ()).text
+    monkeypatch.setattr(statements, "MOST_READS", 4)
+    with pytest.raises(BadArguments, match="3 windows of last known values would read 5 intervals of days"):
+        StatementText(dialect, LEDGER, EVERYTHING).last_known(asked, touched, ())
