@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from engine.books.reader import Reader
-from engine.model.errors import MOST_CHARACTERS, Refusal, as_text
+from engine.model.errors import MOST_CHARACTERS, BadArguments, Refusal, as_text
 from engine.model.requests import Request
 from server.base.settings import Settings
 from server.caller.caller import Caller
@@ -135,6 +135,8 @@ class Tool:
         except Refusal as refused:
             if isinstance(refused.example, dict) and self._is_tried:
                 refused.example = self._mended(refused.example, refused.field, caller, sent)
+            elif isinstance(refused.example, dict) and self.lane == "scripts" and isinstance(refused, BadArguments):
+                refused.example = self._followed(refused.example, caller, sent)
             raise
 
     def _mended(self, offered: Example, field: str | None, caller: Caller, sent: Mapping[str, Any]) -> Example:
@@ -144,6 +146,16 @@ class Tool:
         tried = mending(offered, field, known, fields.keys() - set(required), self.examples(caller))
         fit = (example for example in tried if example and len(as_text(example)) <= MOST_CHARACTERS)
         return self._answered(fit, caller, known) or offered
+
+    def _followed(self, offered: Example, caller: Caller, sent: Mapping[str, Any]) -> Example:
+        """Return the arguments that a refusal offers with those that mend them, where a script decides what fits."""
+        try:
+            self.answer(on_trial(caller), read_request(self.shape, {**sent, **offered}))
+        except TooLargeToTry:
+            return offered
+        except Refusal as refused:
+            return {**offered, **refused.example} if isinstance(refused.example, dict) else offered
+        return offered
 
     def _answered(self, examples: Iterable[Example], caller: Caller, sent: Mapping[str, Any]) -> Example:
         """Return the first example with which a call is answered with data, else the first that is no report."""

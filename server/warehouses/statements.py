@@ -33,16 +33,20 @@ class PartSpans(Struct, frozen=True):
     spans: Sequence[tuple[int, Span]]  # of the parts that are cut: positions and days, ascending
 
 
-def refuse_many_reads(windows: Sequence[Sequence[int]]) -> None:
-    """Raise BadArguments for windows of last known values that read too many intervals, each window its own."""
-    reads = sum(len(read) for read in watched(windows))
-    if reads > MOST_READS:
+def reads_of(asked: LastKnownSlice) -> list[tuple[int, int, int]]:
+    """Return the span, window and period of each span that a window reads.
+
+    Raises BadArguments if they are more than one statement lists.
+    """
+    count = sum(len(read) for read in watched(asked.windows))
+    if count > MOST_READS:
         raise BadArguments(
-            f"The {len(windows):,} windows of last known values would read {reads:,} intervals of days, more than the "
-            f"{MOST_READS:,} that one statement of the engine lists. To get fewer, break down by longer periods, such "
-            "as months; or choose a shorter range.",
+            f"The {len(asked.windows):,} windows of last known values would read {count:,} intervals of days, more "
+            f"than the {MOST_READS:,} that one statement of the engine lists. To get fewer, break down by longer "
+            "periods, such as months; or choose a shorter range.",
             field="period_start",
         )
+    return [(at, window, asked.periods[at]) for window, read in watched(enumerate(asked.windows)) for at in read]
 
 
 class StatementSource(Protocol):
@@ -87,13 +91,9 @@ class StatementText:
         )
 
     def last_known(self, asked: LastKnownSlice, touched: PartSpans, wide: Collection[str]) -> SqlStatement:
-        """Ask for the window, the period, the codes or groups of the keys, the aggregates and ROWS.
-
-        Raises BadArguments if the windows read more intervals than one statement lists.
-        """
-        refuse_many_reads(asked.windows)
+        """Ask for the window, the period, the codes or groups of the keys, the aggregates and ROWS."""
         keys = sorted({*asked.keys, *asked.leaves})
-        reads = [(at, window, asked.periods[at]) for window, read in watched(enumerate(asked.windows)) for at in read]
+        reads = reads_of(asked)
         listed = self._listed(list(zip(*reads, strict=True)) or [[]] * 3, ("tieout_read", "tieout_window", PERIOD_OF))
         leaves = ", ".join(("tieout_window", *map(self.column, asked.leaves)))
         columns, joins = self._grouped(asked.keys, asked.groups)

@@ -70,3 +70,20 @@ def figures_of(row: Any) -> Iterator[Any]:
 def has_record(answer: Mapping[str, Any]) -> bool:
     """Tell whether a list has a record."""
     return any(isinstance(part, list | Mapping) and part for key, part in answer.items() if key != "notes")
+
+
+def mistaken_charts(example: Sent) -> Iterator[tuple[str, Sent]]:
+    """Yield charts that are no example any more, of the result that the example names."""
+    given, spec = {"data_refs": example["data_refs"]}, example["chart_spec"]
+    code = {"transform_code": example["transform_code"]}
+    for wrong in (
+        {},
+        {"transform_code": "result = 5", "chart_spec": spec},
+        {"transform_code": "result = df.select('nope')", "chart_spec": spec},
+        *({**code, "chart_spec": {**spec, "x": name}} for name in ("nope", "value", 5)),
+        *({**code, "chart_spec": {**spec, "y": name}} for name in ("alias", "nope", [])),
+        {**code, "chart_spec": {**spec, "title": ""}},
+        *({**code, "chart_spec": {**spec, "chart_type": kind}} for kind in ("waterfall", "scatter", "pie")),
+        {"chart_spec": {**spec, "series": "nope"}},
+    ):
+        yield "eval_chart_transform", {**given, **wrong}
