@@ -13,6 +13,8 @@ from engine.instance.schema.common import SchemaPart
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Domain, Measure
 from server.feeds.extract_formats import (
+    DIRECTIVES,
+    OF_DAYS,
     SERIAL_1900,
     SERIAL_1904,
     BlankRule,
@@ -44,7 +46,6 @@ from server.feeds.integrations import BindingPart
 Part = TypeVar("Part", bound=SchemaPart)
 OF_FILES = ("csv", "header_row", "from_name", "sql")  # keys of a feed that only files have a use for
 DIRECTIVE = re.compile(r"%[-_0]?(.)", re.DOTALL)
-DIRECTIVES = "YymdebBjHMSpIfzZFT"
 FORMATS = "such as '%d.%m.%Y', '%d/%m/%y', '%Y%m' or '%b-%y'; serial for the numbers that a spreadsheet stores"
 FACTOR = re.compile(r"\d{1,13}(\.\d{1,4})?|0\.\d{1,12}")
 
@@ -156,7 +157,7 @@ def check_dates(document: Document, at: Location, part: DateFormat, domain: Doma
 
 def has_day(format_: str) -> bool:
     """Tell whether texts in a format name a day, not only its month."""
-    return format_ in (SERIAL_1900, SERIAL_1904) or not set(DIRECTIVE.findall(format_)).isdisjoint("dejF")
+    return format_ in (SERIAL_1900, SERIAL_1904) or not set(DIRECTIVE.findall(format_)).isdisjoint(OF_DAYS)
 
 
 def format_fault(format_: str) -> str | None:

@@ -1,14 +1,14 @@
 """Dates: days in the format of a feed as ISO days or period codes, and the key that would read a text that is none."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import polars as pl
 
 from engine.model.calendar.labels import MONTH_NAMES, MONTHS
 from engine.model.calendar.periods import GRAINS, Grain
-from server.feeds.extract_formats import SERIAL_1900, SERIAL_1904, DateFormat
+from server.feeds.extract_formats import DIRECTIVES, OF_DAYS, SERIAL_1900, SERIAL_1904, DateFormat
 from server.files.columns import MIDNIGHT, to_text
 from server.files.days import SERIALS, USUAL
 
@@ -17,13 +17,8 @@ DIGIT = "[0-9]"
 UNREADABLE = "?"  # in front of a text that is no day in its format
 EPOCHS: Final = {SERIAL_1900: "1899-12-30", SERIAL_1904: "1904-01-01"}
 SERIAL = r"^([0-9]{1,6})(\.[0-9]+)?$"
-SHAPES: Final[Mapping[str, str]] = {
-    "Y": r"[0-9]{4}", "y": r"[0-9]{2}", "m": r"[0-9]{1,2}", "d": r"[0-9]{1,2}", "e": r"[0-9]{1,2}", "j": r"[0-9]{1,3}",
-    "b": r"\p{L}+", "B": r"\p{L}+", "H": r"[0-9]{1,2}", "M": r"[0-9]{2}", "S": r"[0-9]{2}",
-    "F": r"[0-9]{4}-[0-9]{2}-[0-9]{2}", ".f": r"\.[0-9]{1,9}",
-}  # fmt: skip
 DIRECTIVE = re.compile(r"%[-_0]?(\.f|.)", re.DOTALL)
-DAYS, TIMES = "dejF", "HMSTIp"
+TIMES = "HMSTIp"
 ABBREVIATED: Final = tuple(name.casefold() for name in MONTHS)
 ISO: Final = "%Y-%m-%d"
 MONTH_DIGITS: Final = re.compile(
@@ -65,7 +60,7 @@ def in_format(texts: pl.Series, format_: str, months: Sequence[str] | None = Non
         if months:
             frame = frame.with_columns(text=pl.Series(english(frame["text"].to_list(), months), dtype=pl.String))
         fits = text.str.contains(shape_of(format_))
-        if set(found).isdisjoint(DAYS):
+        if set(found).isdisjoint(OF_DAYS):
             days = (text + pl.lit("|01")).str.to_date(f"{format_}|%d", strict=False)
             made = pl.when(fits).then(days.dt.to_string("%Y-%m"))
         else:
@@ -83,7 +78,7 @@ def shape_of(format_: str) -> str:
     parts: list[str] = []
     done = 0
     for directive in DIRECTIVE.finditer(format_):
-        shape, between = SHAPES.get(directive[1], ".+"), format_[done : directive.start()]
+        shape, between = DIRECTIVES.get(directive[1], ".+"), format_[done : directive.start()]
         if parts and not between and parts[-1].startswith(DIGIT) and shape.startswith(DIGIT):
             parts[-1], shape = parts[-1].replace("{1,", "{"), shape.replace("{1,", "{")
         parts += (re.escape(between), shape)
@@ -174,7 +169,7 @@ def key_for(text: str, formats: Sequence[str], grain: Grain) -> str | None:
     serial = re.fullmatch(SERIAL, text.strip())
     if serial and int(serial[1]) in SERIALS:
         return "dates: {format: serial}"
-    days = [one for one in formats if grain is not Grain.DATE or not set(DIRECTIVE.findall(one)).isdisjoint(DAYS)]
+    days = [one for one in formats if grain is not Grain.DATE or not set(DIRECTIVE.findall(one)).isdisjoint(OF_DAYS)]
     if days:
         return "dates: {format: '" + "'} or {format: '".join(days) + "'}"
     if grain is not Grain.DATE:
