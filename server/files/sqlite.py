@@ -58,16 +58,13 @@ def batches(cursor: sqlite3.Cursor, name: str) -> Iterator[pl.DataFrame]:
     if len(set(names)) < len(names):
         twice = next(column for column in names if names.count(column) > 1)
         raise LoadFailed(EXTRACT, f"the query has two columns '{twice}'; give each a name of its own: select … as …")
-    first = 0
-    while True:
-        parts = list(islice(column_parts(cursor, names), ROWS // OBJECTS))
-        if not parts and first:
-            return
-        if not parts:
-            parts = [[pl.Series(column, [], dtype=pl.Null) for column in names]]
+    rows, first = column_parts(cursor, names), 0
+    parts = list(islice(rows, ROWS // OBJECTS)) or [[pl.Series(column, [], dtype=pl.Null) for column in names]]
+    while parts:
         frame = pl.DataFrame([whole_column(part) for part in zip(*parts, strict=True)])
         yield with_location(frame, name, first)
         first += frame.height
+        parts = list(islice(rows, ROWS // OBJECTS))
 
 
 def column_parts(cursor: sqlite3.Cursor, names: Sequence[str]) -> Iterator[list[pl.Series]]:

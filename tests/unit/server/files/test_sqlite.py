@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from server.files import sqlite
 from server.files.columns import joined, to_text
+from server.files.rejects import ROW
 from server.files.sampling import sample_source
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
@@ -132,3 +134,17 @@ def test_the_parts_of_a_column_are_joined_without_a_changed_digit(parts: list[li
     column = sqlite.whole_column([sqlite.typed("amount", values) for values in parts])
     assert column.to_list() == expected
     assert set(map(type, column)) == set(map(type, expected))
+
+
+@pytest.mark.parametrize(("count", "heights"), [(0, [0]), (1, [1]), (4, [4]), (5, [4, 1]), (8, [4, 4])])
+def test_rows_come_in_pieces_and_none_as_one_empty_piece(
+    monkeypatch: pytest.MonkeyPatch, count: int, heights: list[int]
+) -> None:
+    monkeypatch.setattr(sqlite, "ROWS", 4)
+    monkeypatch.setattr(sqlite, "OBJECTS", 2)
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("create table postings (account, amount)")
+        database.executemany("insert into postings values (?, 0.5)", [(f"P{row}",) for row in range(count)])
+        pieces = list(islice(sqlite.batches(database.execute("select * from postings"), "erp"), len(heights) + 1))
+    assert [piece.height for piece in pieces] == heights
+    assert [number for piece in pieces for number in piece[ROW]] == list(range(1, count + 1))
