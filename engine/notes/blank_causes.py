@@ -29,6 +29,7 @@ from engine.plans.windows import ColumnRead
 
 NO_DIVISOR = Note.of("no_divisor")
 CauseKey = tuple[Base, ...] | Expression  # lines with the same key share the causes of their blanks
+RowBlanks = tuple[tuple[CauseKey, ...], Sequence[ColumnRead], Sequence[Places], Places]
 
 
 is_balance = attrgetter("over_time.closes")  # of a base
@@ -58,41 +59,41 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
         lacking = [absent(self.figures.of(expression, column_read), places) for column_read in column_reads]
         if reference.relative and lacking != [places, places]:
             return [first_cause(self.of_quotient(expression, column_reads, at)) for at in watched(places)]
-        return self._of_row(expression, column_reads, lacking)
+        return self._of_row(expression, column_reads, lacking, places)
 
     def of_side(self, expression: Expression, column_read: ColumnRead, places: Places) -> Sequence[Note]:
         """Return the cause of each blank of one side, in some places."""
-        return self._of_row(expression, (column_read,), (places,))
+        return self._of_row(expression, (column_read,), (), places)
 
     def _of_row(
-        self, expression: Expression, column_reads: Sequence[ColumnRead], lacking: Sequence[Places]
+        self, expression: Expression, column_reads: Sequence[ColumnRead], lacking: Sequence[Places], places: Places
     ) -> Sequence[Note]:
-        """Return the cause of each place at which a column read lacks the figure of a row.
+        """Return the causes of some blanks of a row; of a variance `lacking` says where each of its sides has none.
 
         Columns of variances have the same sides, and rows on which only days decide share their causes.
         """
         rows = tuple([self._cause_key(expression, self.figures.of(expression, read)) for read in column_reads])
-        key = (rows, tuple(column_reads), tuple(lacking))
+        key = (rows, tuple(column_reads), tuple(lacking), places)
         if key not in self._causes:
-            if len(rows) == 1:
-                ((read,), (places,)) = column_reads, lacking
-                self._causes[key] = [self.of_place(expression, read, at, rows[0]) for at in watched(places)]
+            if lacking:
+                self._causes[key] = self._first_causes(expression, column_reads, lacking, places)
             else:
-                self._causes[key] = self._first_causes(expression, column_reads, lacking)
+                (read,), (row,) = column_reads, rows
+                self._causes[key] = [self.of_place(expression, read, at, row) for at in watched(places)]
         return self._causes[key]
 
     def _first_causes(
-        self, expression: Expression, column_reads: Sequence[ColumnRead], lacking: Sequence[Places]
+        self, expression: Expression, column_reads: Sequence[ColumnRead], lacking: Sequence[Places], places: Places
     ) -> Sequence[Note]:
         """Return the cause of each place that some column reads lack: of two the one that comes first."""
         causes: dict[int, Note] = {}
-        for column_read, places in zip(column_reads, lacking, strict=True):
-            for at, cause in watched(zip(places, self.of_side(expression, column_read, places), strict=True)):
+        for column_read, own in zip(column_reads, lacking, strict=True):
+            for at, cause in watched(zip(own, self.of_side(expression, column_read, own), strict=True)):
                 causes[at] = first_cause((causes[at], cause)) if at in causes else cause
-        return [causes[at] for at in watched(sorted(causes))]
+        return [causes[at] for at in watched(places)]  # a ranking has places in an order of its own
 
     @cached_property
-    def _causes(self) -> dict[tuple[tuple[CauseKey, ...], Sequence[ColumnRead], Sequence[Places]], Sequence[Note]]:
+    def _causes(self) -> dict[RowBlanks, Sequence[Note]]:
         """The causes of blanks, by row and the column reads that lack its figure."""
         return {}
 

@@ -318,3 +318,24 @@ def test_a_quotient_without_any_row_names_no_divisor(books: Door) -> None:
 def test_the_notes_on_blanks_come_first_and_the_others_by_code() -> None:
     said = ("undated", "no_rows", "nothing_visible", "no_window", "newer_data")
     assert list(by_code(map(Note.of, said))) == ["no_window", "no_rows", "newer_data", "nothing_visible", "undated"]
+
+
+def test_the_causes_of_a_variance_in_a_ranking_are_those_of_its_members(tmp_path: Path) -> None:
+    facts = """
+        date       scenario account entity amount
+        2021-03-05 actual   sales   E1     1
+        2021-03-05 actual   sales   E2     2
+        2021-03-05 actual   sales   E3     3
+        2021-02-05 actual   cash    E2     9
+        2021-03-05 actual   cash    E3     7
+        2021-03-05 budget   cash    E3     6
+        """
+    dimensions = "account: {kind: leaf}\nentity: {kind: leaf}\ndate: {kind: leaf, grain: date}"
+    books = small_books(tmp_path, facts={"gl": facts}, domains={"gl": DOMAINS["gl"]}, dimensions=dimensions)
+    period = ("2021-02", "2021-03")
+    ranked = {"dimensions": ["entity"], "order_by": "sales@A", "top": 3}
+    report = books.metric("sales", "cash", scenarios={**A, "V": "var(actual,budget)"}, period=period, **ranked)
+    shown = figures(report, "metric", "alias", "entity")
+    assert [shown["cash", "V", entity] for entity in ("E1", "E2", "E3")] == [None, None, 1]
+    (late,) = (about for code, about in blanks(report) if code == "incomplete_close")
+    assert late["members"] == ("E2",)
