@@ -188,7 +188,7 @@ def of_first(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, str]:
 def across(frame: pl.DataFrame) -> tuple[str, None, pl.DataFrame] | None:
     """Return code that gives each line, or each scenario, a column of its own, nothing, and the table that it leaves.
 
-    None if there are no two lines of members and no two scenarios.
+    None if there are no two lines of members and no two scenarios, or no row has a figure of each.
     """
     axes, figures = axes_by_use(frame), figures_by_use(frame)
     members = [name for name in axes if name not in DESCRIBING][:1]
@@ -204,4 +204,6 @@ def across(frame: pl.DataFrame) -> tuple[str, None, pl.DataFrame] | None:
         rows = rows.unique(found, keep="first", maintain_order=True)
         code += f".unique({[*found]!r}, keep='first', maintain_order=True)"
     wide = rows.pivot(found[0], index=found[1], values=figures[0]).drop_nulls()
+    if wide.is_empty():
+        return None
     return f"{code}.pivot({found[0]!r}, index={found[1]!r}, values={figures[0]!r}).drop_nulls()", None, wide

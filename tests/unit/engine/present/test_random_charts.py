@@ -55,3 +55,15 @@ def test_a_column_named_twice_is_refused_with_rows_that_can_be_drawn() -> None:
     for adds_up in (True, False):
         with pytest.raises(ChartInvalid, match="More than one row for '1, a'"):
             chart(ChartSpec(title="A title", **case.spec), pl.DataFrame(case.table), adds_up=adds_up)
+
+
+def test_a_scatter_of_members_of_which_none_has_both_figures_is_mended_by_bars() -> None:
+    case = ChartCase(
+        {"chart_type": "scatter", "x": "region", "y": "value", "series": "alias"},
+        {"region": ["North", "South"], "alias": ["plan", "actual"], "value": [5.0, 3.0]},
+    )
+    with pytest.raises(ChartInvalid) as refused:
+        case.chart()
+    spec = refused.value.example["chart_spec"]
+    assert spec["chart_type"] == "bar"
+    assert ChartCase({key: value for key, value in spec.items() if key != "title"}, case.table).chart().vega_lite
