@@ -328,7 +328,7 @@ def test_credits_that_are_mostly_negative_are_refused_until_the_key_decides(
     tmp_path: Path, lines: tuple[str, str, str], amount: dict[str, str], column: str
 ) -> None:
     names, debit, credit = lines
-    signed = "\n".join((names, debit.format(100), credit.format("-100"), credit.format("-7.5"), credit.format(2)))
+    signed = "\n".join((names, debit.format(100), credit.format("-100"), credit.format("-7.5"), credit.format(2), ""))
     (said,) = refused(instance_of(tmp_path / "refused", signed, amount=amount))
     assert said == (
         f"gl.csv: {column}, row 3: '-100' can be read in 2 ways: a credit with amount: {{credits: \"negative\"}}, or a "
@@ -338,7 +338,7 @@ def test_credits_that_are_mostly_negative_are_refused_until_the_key_decides(
     assert loaded(instance_of(tmp_path / "a", signed, amount={**amount, "credits": "negative"})) == as_written
     taken_back = {"1": 100, "2": 100 + Decimal("7.5") - 2}
     assert loaded(instance_of(tmp_path / "b", signed, amount={**amount, "credits": "positive"})) == taken_back
-    reversal = "\n".join((names, debit.format(100), credit.format(100), credit.format("-7.5"), credit.format(0)))
+    reversal = "\n".join((names, debit.format(100), credit.format(100), credit.format("-7.5"), credit.format(0), ""))
     assert loaded(instance_of(tmp_path / "c", reversal, amount=amount)) == {"1": 100, "2": -100 + Decimal("7.5")}
 
 
