@@ -187,15 +187,19 @@ def scan_csv(path: Path, dialect: CsvFormat) -> Iterator[FileScan]:
     with utf8_text(path, dialect.encoding) as text:
         refuse_long_lines(text, path.name)
         heading = read_heading(text, path.name, dialect)
-        spare = spare_columns(text, path.name, dialect, heading)
+        last_heading, first = rows_between(text, path.name, dialect, heading)
+        width = len(heading.names)
+        is_short = 0 < len(first) < width == len(last_heading)  # then Polars takes the width from the row above
+        spare = [f"_spare_{number}" for number in range(len(first) - width)] if not any(first[width:]) else []
         scan = pl.scan_csv(
             text,
             separator=dialect.separator or ",",
             quote_char='"' if dialect.quote is None else dialect.quote or None,
             has_header=False,
-            skip_rows=heading.rows_above,
+            skip_rows=heading.rows_above - is_short,
             schema=dict.fromkeys((*heading.names, *spare), pl.String),
         )
+        scan = scan.slice(1) if is_short else scan
         try:
             footer = dialect.layout.skip_footer or 0
             rows = scan.head(max(scan.select(pl.len()).collect().item() - footer, 0)) if footer else scan
@@ -254,15 +258,17 @@ def read_heading(text: Path, name: str, dialect: CsvFormat) -> TableHeading:
     return TableHeading(join_names([rows[number - 1] for number in numbers]), max(numbers))
 
 
-def spare_columns(text: Path, name: str, dialect: CsvFormat, heading: TableHeading) -> Sequence[str]:
-    """Return names for the empty values that the first row has behind the last column: its line ends with separators.
+def rows_between(
+    text: Path, name: str, dialect: CsvFormat, heading: TableHeading
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the last row above the first one of a table and this one, from which Polars takes the number of columns.
 
-    Polars takes the number of columns from the first row.
+    Behind the last column it may have empty values: its line ends with separators. Or it lacks the last, empty ones.
     """
-    width = len(heading.names)
+    above = heading.rows_above
     with text.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        first = next(islice(csv_rows(file, dialect, name), heading.rows_above, None), [])
-    return [f"_spare_{number}" for number in range(len(first) - width)] if not any(first[width:]) else []
+        rows = [*islice(csv_rows(file, dialect, name), max(above - 1, 0), above + 1)]
+    return (rows[0] if above and rows else []), (rows[-1] if len(rows) > bool(above) else [])
 
 
 def csv_rows(lines: Iterable[str], dialect: CsvFormat, name: str = "") -> Iterator[list[str]]:

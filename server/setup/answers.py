@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,14 +70,21 @@ class Answers:
         said = self.of(name).keys.get("csv.encoding")
         return None if said is None else str(said)
 
-    def check_names(self, names: Sequence[str]) -> None:
-        """Raise BadAnswer if something is said of a file that there is not."""
-        known = {*names, *(name.partition(" [")[0] for name in names)}
-        for name in self.files:
-            if name not in known:
+    def check_names(self, tables: Mapping[str, Sequence[str]]) -> None:
+        """Raise BadAnswer if something is said of a file or a column that there is not; tables have their columns."""
+        for name, said in self.files.items():
+            columns = [columns for table, columns in tables.items() if name in (table, table.partition(" [")[0])]
+            if not columns:
                 raise BadAnswer(
-                    f"the answers speak of {name}, and there is no file '{name}'; there are {', '.join(names)}"
+                    f"the answers speak of {name}, and there is no file '{name}'; there are {', '.join(tables)}"
                 )
+            there = dict.fromkeys(chain.from_iterable(columns))
+            for column in said.columns:
+                if column not in there:
+                    raise BadAnswer(
+                        f"the answers speak of column {column} of {name}, and there is no column '{column}'; there are "
+                        f"{', '.join(there)}"
+                    )
 
     def question(self, text: str, choices: Sequence[str]) -> str | None:
         """Return somebody's answer to a question; None if nobody is there, or enough was asked."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.instance.reading.domains import TAKEN
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import CONTRIBUTION, FIGURE_COLUMNS, INSPECTION_KEYS, PERIOD
 from server.files.notation import words_of
@@ -27,7 +28,7 @@ from server.setup.trees import (
 from server.setup.words import slug, title
 
 RESERVED: Final = frozenset(  # names that a dimension of a proposal does not take
-    [*FIGURE_COLUMNS, *INSPECTION_KEYS, CONTRIBUTION, PERIOD, "comparisons", *(grain.value for grain in Grain)]
+    [*FIGURE_COLUMNS, *INSPECTION_KEYS, CONTRIBUTION, PERIOD, "comparisons", *TAKEN, *(grain.value for grain in Grain)]
 )
 
 

@@ -10,6 +10,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
+from engine.instance.reading.domains import TAKEN
 from engine.model.calendar.periods import Grain
 from server.files.amounts import read_amounts
 from server.files.columns import without_residue
@@ -100,20 +101,22 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     answers.questions += [*several_scenarios(found, said), *found.doubts, *zero_formulas(found, amounts, said)]
     answers.open += [*unread_amounts(found, amounts, findings), *lost_figures(found, amounts)]
     scenario, scenarios, aliases = scenarios_of(found, said, members)
+    year = found.first(ColumnRole.YEAR) if time.grain is Grain.YEAR and not time.constants else None
+    column = found.first(ColumnRole.TIME) or year
     return FactsTable(
         found=found,
         findings=findings,
         grain=time.grain,
         first=time.first,
         last=time.last,
-        time_column=found.first(ColumnRole.TIME),
+        time_column=column,
         constants=time.constants,
         period=next((one for one in settled.decided if one.key == PERIOD), None) if time.constants else None,
         measures=list(measures_of(found, findings)),
         scenario=scenario,
         scenarios=scenarios,
         aliases=aliases,
-        undated=len(found.table.sample.blanks(column)) if (column := found.first(ColumnRole.TIME)) else 0,
+        undated=len(found.table.sample.blanks(column)) if column else 0,
     )
 
 
@@ -251,6 +254,7 @@ def measures_of(found: TableProfile, findings: Findings) -> Iterator[MeasureColu
         is_money = not PLACES_WORDS.search(column.name)
         places = places_of([column], notation, factor)
         key = "amount" if len(columns) == 1 else slug(column.name)
+        key = f"{key}_amount" if key in TAKEN else key
         yield MeasureColumn(
             key=key,
             column=column.name,

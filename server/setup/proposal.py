@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from engine.instance.reading.domains import TAKEN
 from engine.model.calendar.periods import Grain
+from engine.model.catalogue import CONTRIBUTION
 from server.files.findings import Finding, written_keys
 from server.files.notation import AMOUNT_WORDS, MOST_NUMBERS, notations_of
 from server.files.sampling import SourceTable
@@ -84,7 +86,7 @@ class BooksProposal:
 
 def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> BooksProposal:
     """Return books made of some tables. What stays open is noted in the answers; NoBooks if no table holds facts."""
-    answers.check_names([table.name for table in tables])
+    answers.check_names({table.name: table.columns for table in tables})
     guesses: list[Guess] = []
     profiles = with_journal([profile_of(table, answers) for table in tables], answers, guesses)
     kinds = {found.name: answers.of(found.name).kind for found in profiles}
@@ -114,7 +116,8 @@ def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> Books
 
 def profile_of(table: SourceTable, answers: Answers) -> TableProfile:
     """Return what the columns of a table are, without rows of totals if it holds facts."""
-    found = profile_table(table, answers.of(table.name).columns)
+    said = answers.of(table.name).columns
+    found = profile_table(table, {column: role for column, role in said.items() if column in table.columns})
     return profile_facts(found, answers.of(table.name).totals) if found.has_amounts else found
 
 
@@ -282,11 +285,11 @@ def common_start(stems: Sequence[str]) -> str:
 
 
 def text_key(column: str, domain: DomainProposal) -> str:
-    """Return the key of a text column, unlike those of dimensions and measures."""
+    """Return the key of a text column, unlike those of dimensions, measures and what all facts have."""
     key = slug(column)
     taken = {
+        *(*TAKEN, CONTRIBUTION),
         *(key for columns in domain.columns.values() for key in columns),
-        "scenario",
         domain.time_column,
         *(m.key for t in domain.tables for m in t.measures),
     }

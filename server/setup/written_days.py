@@ -2,12 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from server.files.dates import stamp_parts
 from server.files.days import DATE_WORDS, DayColumn, detect_days, typed_days
 from server.files.findings import Finding, Findings, SampleTable
 
@@ -21,6 +22,10 @@ class DayForm(Struct, frozen=True):
     known: str  # the text in the known form
     format: tuple[str, str]  # a part of the known format, and what replaces it
     is_named: bool = False  # whether the name of the column must speak of days
+
+    def own_format(self, known: str) -> str:
+        """Return the format of its texts; `known` is that of the known form."""
+        return known.replace(*self.format)
 
 
 FORMS: Final = (
@@ -78,7 +83,7 @@ def days_of(sample: SampleTable, column: str, *, is_time: bool) -> DayColumn | N
 
 
 def days_in_form(sample: SampleTable, column: str, *, is_time: bool) -> DayColumn | None:
-    """Return a column whose texts are days in one of the forms; None if there is none."""
+    """Return a column whose texts are days in one of the forms, or days with a time; None if there is none."""
     pairs = list(sample.texts(column).select("text", "row").iter_rows())
     for form in FORMS:
         if form.is_named and not (is_time or DATE_WORDS.search(column)):
@@ -86,10 +91,29 @@ def days_in_form(sample: SampleTable, column: str, *, is_time: bool) -> DayColum
         if not pairs or not all(form.shape.fullmatch(text) for text, _ in pairs):
             continue
         read = typed_days(column, [(form.shape.sub(form.known, text), row) for text, row in pairs])
-        if read is None or read.findings.ambiguities:
-            return read
-        written = str(read.findings.value(FORMAT) or "%Y-%m-%d").replace(*form.format)
-        rest = tuple(one for one in read.findings.decided if one.key != FORMAT)
-        evidence = f"{column}, row {pairs[0][1]}: '{pairs[0][0]}'"
-        return replace(read, findings=Findings((Finding(FORMAT, written, evidence), *rest)))
-    return None
+        return read and written_as(read, pairs[0], form.own_format)
+    return stamped_days(column, pairs)
+
+
+def stamped_days(column: str, pairs: Sequence[tuple[str, int]]) -> DayColumn | None:
+    """Return a column whose texts are days with a time behind them, all written alike; None if they are none."""
+    parts = [stamp_parts(text) for text, _ in pairs]
+    times = {time for _, time in parts}
+    if len(times) != 1 or not all(times):
+        return None
+    read = typed_days(column, [(day, row) for (day, _), (_, row) in zip(parts, pairs, strict=True)])
+    return read and written_as(read, pairs[0], lambda format_: format_ + times.copy().pop())
+
+
+def written_as(read: DayColumn, shown: tuple[str, int], change: Callable[[str], str]) -> DayColumn:
+    """Return a column of days that was read in a known form, with its formats changed to those of its texts."""
+    text, row = shown
+    ambiguities = tuple(
+        replace(one, readings=tuple(replace(way, keys={FORMAT: change(str(way.keys[FORMAT]))}) for way in one.readings))
+        for one in read.findings.ambiguities
+    )
+    rest = tuple(one for one in read.findings.decided if one.key != FORMAT)
+    if not ambiguities:
+        written = change(str(read.findings.value(FORMAT) or "%Y-%m-%d"))
+        rest = (Finding(FORMAT, written, f"{read.name}, row {row}: '{text}'"), *rest)
+    return replace(read, findings=Findings(rest, ambiguities))

@@ -59,19 +59,28 @@ def paused(process: int) -> Iterator[None]:
 
 
 @contextmanager
-def interrupted(seconds: float) -> Iterator[None]:
-    """Interrupt the main thread some seconds after the block begins.
+def without_callbacks() -> Iterator[None]:
+    """Let the callbacks of Python's collector of garbage rest, such as that of hypothesis, until the block ends.
 
-    Python swallows an interrupt that falls into a callback of its collector of garbage, such as that of hypothesis, and
-    the code in C of a query leaves it hardly another place to fall. So the callbacks rest until the block ends.
+    Python swallows what a signal raises in one of them, and the code in C of a query or of a reader of files leaves it
+    hardly another place to fall.
     """
     callbacks = gc.callbacks[:]
     gc.callbacks.clear()
-    timer = Timer(seconds, os.kill, (os.getpid(), SIGINT))
-    timer.start()
     try:
         yield
     finally:
-        timer.cancel()
-        timer.join()
         gc.callbacks.extend(callbacks)
+
+
+@contextmanager
+def interrupted(seconds: float) -> Iterator[None]:
+    """Interrupt the main thread some seconds after the block begins."""
+    timer = Timer(seconds, os.kill, (os.getpid(), SIGINT))
+    with without_callbacks():
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()

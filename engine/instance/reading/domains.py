@@ -156,11 +156,16 @@ def build_domains(
 
 
 def check_names(document: Document, file: DomainFile) -> None:
-    """Record dimensions, axes and measures whose name is a reserved column."""
+    """Record dimensions, axes, measures and texts whose name is a reserved column."""
     for part, keys in (("dimensions", file.dimensions), ("axes", file.axes), ("measures", file.measures)):
         for key in set(keys).intersection(TAKEN):
             valid = f"none of {', '.join(TAKEN)}; the column may keep its name: {part} say key and column"
             document.fault([part, key], f"'{key}' is taken: all facts have a column of that name", valid)
+    own = {file.time.column, file.scenario, *file.dimensions, *file.axes, *file.measures}
+    for place, key in enumerate(file.inspect_columns):
+        if key in TAKEN and key not in own:
+            valid = f"another name, which the map of its feed fills: map: {{{key}_text: {key}}}"
+            document.fault(["inspect_columns", place], f"'{key}' is taken: all facts have a column of that name", valid)
 
 
 def check_dimensions(document: Document, file: DomainFile, dimensions: Mapping[str, Dimension]) -> None:

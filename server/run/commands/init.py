@@ -24,6 +24,7 @@ from server.setup.instance_files import instance_files
 from server.setup.proposal import BooksProposal, NoBooks, propose
 
 ASK_AGAIN = "Nothing was written."
+AGAIN = 0.5  # seconds until a limit is told once more: Python swallows what falls into a callback of its own
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +90,7 @@ def bounded(name: str, seconds: int) -> Iterator[None]:
         raise SampleFault(str(FileTooLarge(name, "it takes too long to read", f"{seconds} s", "init_seconds")))
 
     before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
     try:
         yield
     finally:
@@ -104,7 +105,7 @@ def ask(question: str, choices: Sequence[str]) -> str | None:
         out.print(f"  {number}  {choice}", markup=False)
     remaining, _ = signal.setitimer(signal.ITIMER_REAL, 0)
     answer = out.input("> ").strip()
-    signal.setitimer(signal.ITIMER_REAL, remaining)
+    signal.setitimer(signal.ITIMER_REAL, remaining, AGAIN)
     if choices and answer.isdigit() and 1 <= int(answer) <= len(choices):
         return choices[int(answer) - 1]
     return answer or None

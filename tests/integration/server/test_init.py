@@ -2,8 +2,10 @@
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
+from time import sleep
 
 import polars as pl
 import pytest
@@ -11,11 +13,13 @@ import xlsxwriter
 
 from server.base.settings import Settings
 from server.feeds.instance import read_instance
+from server.files.findings import SampleFault
 from server.files.sampling import sample_file
 from server.run.commands import init
 from server.setup.answers import Answers
 from server.setup.proposal import propose
 from tests.support.newcomer import first_statement, initialised
+from tests.support.pausing import without_callbacks
 
 LEDGER = """date,scenario,account,account_name,cost_centre,amount,memo
 2026-01-05,actual,4000,Sales,CC1,-1000.00,Invoice 1
@@ -101,6 +105,10 @@ def test_an_answer_decides_between_two_readings(tmp_path: Path) -> None:
         ("files: {ledger.csv: {columns: {date: day}}}\n", "column date of ledger.csv is 'day'; it takes time, year"),
         ("files: {ledger.csv: {is: fact}}\n", "ledger.csv is 'fact'; it takes facts, members, unused"),
         ("files: {ledger: {is: facts}}\n", "there is no file 'ledger'"),
+        (
+            "files: {accounts.csv: {columns: {Konto: account}}}\n",
+            "of accounts.csv, and there is no column 'Konto'; there are account, name, class, group",
+        ),
     ],
 )
 def test_an_answer_that_is_none_is_refused(
@@ -109,6 +117,21 @@ def test_an_answer_that_is_none_is_refused(
     assert initialised(tmp_path / "books", *files, answers=answers) == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / "books").exists()
+
+
+def test_a_limit_of_time_that_was_swallowed_once_is_told_again() -> None:
+    with pytest.raises(SampleFault, match="it takes too long to read"), init.bounded("gl.csv", 1):
+        with suppress(SampleFault):
+            sleep(30)
+        sleep(30)
+
+
+def test_columns_named_as_what_all_facts_have_are_loaded_under_other_names(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.csv"
+    names = "date,period,rows,span,bucket,contribution,value,account,amount"
+    ledger.write_text(f"{names}\n2026-01-04,2026-01,r1,s1,b1,c1,3,4000,1.50\n2026-01-05,2026-01,r2,s1,b1,c2,4,5000,2\n")
+    assert initialised(tmp_path / "books", ledger) == 0
+    assert first_statement(tmp_path / "books", tmp_path / "state")["Amount"] == Decimal("3.5")
 
 
 @pytest.mark.parametrize(
@@ -209,7 +232,8 @@ def test_a_file_that_takes_longer_than_its_time_is_refused_by_name(
             for at, row in enumerate(table):
                 sheet.write_row(at, 0, row)
     asked = argparse.Namespace(folder=tmp_path / "books", files=[path], answers=None, no_load=True)
-    assert init.run(asked, Settings(init_seconds=1)) != 0
+    with without_callbacks():
+        assert init.run(asked, Settings(init_seconds=1)) != 0
     told = capsys.readouterr().err
     assert f"{name}: it takes too long to read; the limit is 1 s. Mend the file, or raise SVC_INIT_SECONDS" in told
     assert "Nothing was written." in told

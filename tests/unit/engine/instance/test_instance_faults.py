@@ -236,6 +236,15 @@ def test_a_measure_or_dimension_named_like_a_column_that_all_facts_have(tmp_path
     assert f"domains/gl.yaml:5: '{name}' is taken: all facts have a column of that name" in found
 
 
+@pytest.mark.parametrize("name", ["date", "rows", "span", "bucket"])
+def test_a_text_named_like_a_column_that_all_facts_have(tmp_path: Path, name: str) -> None:
+    domain = FILES["domains/gl.yaml"].replace("time: {column: date}", "time: {column: month, grain: month}")
+    found = said(faults(tmp_path, domains_gl_yaml=f"{domain}inspect_columns: [month, {name}]\n"))
+    assert f"'{name}' is taken: all facts have a column of that name — another name, which the map of its" in found
+    own = FILES["domains/gl.yaml"].replace("time: {column: date}", f"time: {{column: {name}}}")
+    read_instance(instance(tmp_path, domains_gl_yaml=f"{own}inspect_columns: [{name}]\n"))
+
+
 def test_a_circle_of_two_formulas_names_the_way(tmp_path: Path) -> None:
     domain = FILES["domains/gl.yaml"] + "  a: {formula: b + revenue}\n  b: {formula: a}\n"
     assert "formulas go round in a circle: a → b → a" in said(faults(tmp_path, domains_gl_yaml=domain))

@@ -51,6 +51,26 @@ def test_nothing_is_quoted_where_quote_is_none(tmp_path: Path) -> None:
     assert read(written(tmp_path, 'a;b\n"x;5" steel\n'), separator=";", quote="").row(0)[2:] == ('"x', '5" steel')
 
 
+@pytest.mark.parametrize("above", ["", "Journal 2026;;\n\n"])
+@pytest.mark.parametrize("rows", [("1;2",), ("1;2", "3;4;x"), ("1", "3;4;x", "5;6")])
+def test_rows_that_lack_their_last_empty_values_are_read(tmp_path: Path, above: str, rows: tuple[str, ...]) -> None:
+    found = read(
+        written(tmp_path, f"{above}Konto;Betrag;Notiz\n" + "\n".join((*rows, ""))),
+        separator=";",
+        header_rows=(above.count("\n") + 1,),
+    )
+    first = above.count("\n") + 2
+    cells = [[cell or None for cell in row.split(";")] for row in rows]
+    assert found.rows() == [
+        ("gl.csv", number, *cell, *[None] * (3 - len(cell))) for number, cell in enumerate(cells, first)
+    ]
+
+
+def test_a_row_wider_than_the_heading_is_refused_below_a_short_one(tmp_path: Path) -> None:
+    with pytest.raises(LoadFailed, match=r"gl\.csv row 3 has 4 values, and the table has 3 columns"):
+        read(written(tmp_path, "Konto;Betrag;Notiz\n1;2\n3;4;x;y\n"), separator=";")
+
+
 def test_rows_around_a_table_are_not_read_and_its_rows_keep_their_numbers(tmp_path: Path) -> None:
     text = 'Journal 2026;;\n\n"Corvane\nGroup";;\nKonto;Betrag\n1;2\n\n3;"4\n5"\n6;7\nSumme;9\n'
     found = read(written(tmp_path, text), separator=";", header_rows=(4,), skip_footer=1)

@@ -1,11 +1,15 @@
 """The time of rows that have no days: what the name of a file, its titles and its columns say of it."""
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+from engine.model.calendar.periods import Grain
+from server.files.dates import in_format
 from server.files.sampling import sample_file
 from server.setup.answers import Answers, FileAnswers
 from server.setup.facts import FactsTable
@@ -173,3 +177,40 @@ def test_other_texts_beside_the_year_of_a_name_are_no_periods(tmp_path: Path, te
     answers = said("gl 2026.csv")
     assert proposed(tmp_path, "gl 2026.csv", by_row(*texts), answers).constants == {"year": "2026"}
     assert answers.open == []
+
+
+@pytest.mark.parametrize("name", ["FISCAL_YEAR", "Jahr", "year"])
+def test_a_column_of_years_is_the_time_whatever_its_name(tmp_path: Path, name: str) -> None:
+    text = f"{name};Konto;Betrag\n2025;4000;1.50\n2026;4010;2.50\n"
+    table = proposed(tmp_path, "gl.csv", text, Answers())
+    assert (table.time_column, table.grain, table.constants) == (name, Grain.YEAR, {})
+
+
+@pytest.mark.parametrize(
+    ("texts", "format_"),
+    [
+        (("2025-03-31T00:00:00Z", "2025-04-01T23:59:59Z"), "%Y-%m-%dT%H:%M:%SZ"),
+        (("2025-03-31T00:30:00+02:00", "2025-04-01T23:30:00-05:00"), "%Y-%m-%dT%H:%M:%S%z"),
+        (("2025-03-31 08:15:00.123456", "2025-04-01 00:00:00.000000"), "%Y-%m-%d %H:%M:%S.%f"),
+        (("3/31/2025 12:00:00 AM", "4/1/2025 11:59:59 PM"), "%m/%d/%Y %I:%M:%S %p"),
+        (("31.3.2025 08:15", "1.4.2025 00:30"), "%d.%m.%Y %H:%M"),
+        (("31. März 2025 08:15", "1. April 2025 00:30"), None),
+    ],
+)
+def test_a_day_with_a_time_is_read_as_it_is_written(
+    tmp_path: Path, texts: tuple[str, str], format_: str | None
+) -> None:
+    answers = said("gl.csv")
+    table = proposed(tmp_path, "gl.csv", by_row(*texts), answers)
+    assert table.findings.value("dates.format") == format_
+    if format_ is not None:
+        assert (table.first, table.last) == (date(2025, 3, 31), date(2025, 4, 1))
+        assert in_format(pl.Series(texts), format_).to_list() == ["2025-03-31", "2025-04-01"]  # as a load reads them
+
+
+def test_days_with_times_that_fit_two_formats_are_asked_with_their_times(tmp_path: Path) -> None:
+    answers = said("gl.csv")
+    proposed(tmp_path, "gl.csv", by_row("01/02/2025 12:00 AM", "02/03/2025 11:00 PM"), answers)
+    (question,) = answers.open
+    for order in ("%d/%m", "%m/%d"):
+        assert f'dates: {{format: "{order}/%Y %I:%M %p"}}' in question
