@@ -79,7 +79,8 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
                 self._causes[key] = self._first_causes(expression, column_reads, lacking, places)
             else:
                 (read,), (row,) = column_reads, rows
-                self._causes[key] = [self.of_place(expression, read, at, row) for at in watched(places)]
+                cause_of = self.of_place if row is expression else self.of_missing
+                self._causes[key] = [cause_of(expression, read, at, row) for at in watched(places)]
         return self._causes[key]
 
     def _first_causes(

@@ -309,7 +309,7 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
     def _unknown(self, column_read: ColumnRead) -> Mapping[DayKey, frozenset[int]]:
         """Return the columns of time in which some bases are unknown, by position, by the days of these."""
         bases, find = self.plan.reads.by_days, self.day_causes.unknown_times
-        key = (self.plan.reads, column_read.side, column_read.shared, column_read.windows)
+        key = (tuple(bases), column_read.side, column_read.shared, column_read.windows)
         return self.plan.presences.seen.unknown.get(key, lambda: find(bases, column_read))
 
     @cached_property
