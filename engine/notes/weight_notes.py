@@ -72,5 +72,5 @@ def differences(row: Row, figures: Figures, alone: Figures) -> Iterator[str]:
         total = figures.of(row.expression, broken_down[0])[-1]
         figure = alone.of(row.expression, plain[0])[-1]
         if total != figure and Nothing.UNAVAILABLE not in (total, figure):
-            both = [row.expression.type.written(shown, figures.plan.query.scale) for shown in (total, figure)]
+            both = [row.expression.type.written(each, figures.plan.query.scale) for each in (total, figure)]
             yield f"{row.key} of {column.heading}: {' against '.join(both)}"

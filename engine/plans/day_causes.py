@@ -70,7 +70,7 @@ class DayCauses(Struct, frozen=True, eq=False, dict=True):
 
         It makes the sums that use it blank, but in an open period.
         """
-        found = {
+        unknown = {
             days: frozenset(
                 at
                 for at, window in enumerate(watched(column_read.windows))
@@ -78,7 +78,7 @@ class DayCauses(Struct, frozen=True, eq=False, dict=True):
             )
             for days, base in bases.items()
         }
-        return {days: times for days, times in found.items() if times}
+        return {days: times for days, times in unknown.items() if times}
 
     def _is_unknown(self, base: Base, column_read: ColumnRead, window: DateWindow) -> bool:
         """Tell whether a scenario holds nothing of a domain in the days of a base, nor are they open.

@@ -65,7 +65,7 @@ def built(widgets: Sequence[Widget] = WIDGETS, folder: Path = DIST) -> Mapping[W
 
 
 LaneName = Literal["heavy", "light", "scripts", "exports"]
-MOST_TRIED = 24  # calls until one is answered with data
+MAX_TRIED = 24  # calls until one is answered with data
 TOO_LARGE: Mapping[str, Any] = {"rows": [[True]]}  # stands for the answer of a call that is too large to try
 JSON_OF_A_MEMBER = 16  # bytes of JSON that, with its objects, take at most as much memory as a member of a memo
 
@@ -160,7 +160,7 @@ class Tool:
     def _answered(self, examples: Iterable[Example], caller: Caller, sent: Mapping[str, Any]) -> Example:
         """Return the first example with which a call is answered with data, else the first that is no report."""
         answered: Example = {}
-        for example in islice(examples, MOST_TRIED):
+        for example in islice(examples, MAX_TRIED):
             result = self._tried(caller, {**sent, **example})
             if result is None or not has_data(result):
                 answered = answered or (example if result is not None and self.lane != "heavy" else {})

@@ -12,7 +12,7 @@ from server.caller.caller import Caller, CallerDatasets
 
 Answered = TypeVar("Answered")
 Example = Mapping[str, Any]
-MOST_BYTES = 3 << 20  # of a report that a trial makes; a larger one has figures
+MAX_BYTES = 3 << 20  # of a report that a trial makes; a larger one has figures
 BOUNDS = ("period_start", "period_end")
 DRAWN = ("picture",)  # arguments that make a call draw
 
@@ -31,7 +31,7 @@ class UnkeptDatasets(CallerDatasets, frozen=True):
 
 def refuse_large(size: ReportSize) -> None:
     """Raise TooLargeToTry for a report that a trial does not make."""
-    if size.bytes > MOST_BYTES:
+    if size.bytes > MAX_BYTES:
         raise TooLargeToTry
 
 
