@@ -58,6 +58,7 @@ def run(
     rows = [planned.rows[at] for at in shown]
     figures, notes_said = table.by_row.only(shown), tuple(dict.fromkeys(said))
     made = made_of(plan, rows, figures, table.places, notes_said, freshness(planned), found.currency)
+    made = replace(made, columns=with_windows(made.columns, planned))
     return with_currencies(made, found) if made.currency == MIXED else made
 
 
@@ -70,7 +71,7 @@ def with_currencies(made: Report, found: ReportFigures) -> Report:
 
 
 def outline(plan: ReportPlan) -> Report:
-    """Return the least of a report, without reading: its total, every figure 0, no notes, no freshness."""
+    """Return the least of a report, without reading: its total, every figure 0, no notes, no freshness, no periods."""
     planned = plan.figures
     rows = [row for row in planned.rows if row.kind != "own"]
     columns = len(planned.query.columns)
@@ -171,12 +172,10 @@ def column_of(column: ScenarioColumn, readings: tuple[ColumnRead, ...], plan: Fi
     """Return the report column of a scenario."""
     reference = column.reference
     window: PeriodRange | None = None
-    windows: Mapping[str, PeriodRange] = {}
     if isinstance(reference, Side):
         comparison = Comparison.FIGURE
         moved = reference.window(plan.reader.catalogue.calendar, plan.query.asked) if reference.shifts else None
         window = moved if moved != plan.query.asked else None
-        windows = windows_of_periods(reference, plan) if reference.shifts else {}
     else:
         comparison = Comparison.SHARE if reference.relative else Comparison.VARIANCE
     return ReportColumn(
@@ -186,7 +185,6 @@ def column_of(column: ScenarioColumn, readings: tuple[ColumnRead, ...], plan: Fi
         style=style_of(reference),
         window=window,
         drill=column_drill(reference, readings, plan),
-        windows=windows,
         close=close_of(readings, plan) if plan.query.time else None,
     )
 
@@ -205,6 +203,15 @@ def period_closed(base: Base, read: ColumnRead, plan: FigurePlan) -> Period | No
         return anchor.period if anchor else None
     loaded = plan.presences.loaded_to(domain_read)
     return calendar.at(min(window.last, loaded), calendar.at_most_month(plan.grain)) if window.last and loaded else None
+
+
+def with_windows(columns: Iterable[ReportColumn], plan: FigurePlan) -> tuple[ReportColumn, ...]:
+    """Return the columns of a report with what the shifted ones show in the periods of its breakdown."""
+    asked = (column.reference for column in plan.query.columns)
+    return tuple(
+        replace(column, windows=windows_of_periods(side, plan)) if isinstance(side, Side) and side.shifts else column
+        for column, side in zip(columns, asked, strict=True)
+    )
 
 
 def windows_of_periods(side: Side, plan: FigurePlan) -> dict[str, PeriodRange]:

@@ -15,9 +15,12 @@ from msgspec.structs import replace
 from engine.books.books import Shelf
 from engine.door import Door, open_books
 from engine.model import stopping
+from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.periods import PeriodRange
 from engine.model.errors import BadArguments
 from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
+from engine.model.scenarios import Side
 from engine.plans import report_size
 from engine.plans.base_groups import BaseGroup
 from engine.plans.figures import plan_statement
@@ -292,6 +295,28 @@ def test_nothing_is_refused_unread_that_an_answer_could_hold(callers: Callers, s
     shortest = next(budget for budget in range(200, 10_000, 20) if fits(partial(answer, report, budget)))
     refuse_too_long(least, shortest)
     assert not fits(partial(refuse_too_long, least, shortest // 2))
+
+
+def test_a_refusal_looks_at_no_period_of_a_breakdown(callers: Callers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifteen scenarios of earlier years over 1,004 days: the windows of a column belong to a report that is made."""
+    moved: list[PeriodRange] = []
+    window = Side.window
+
+    def counted(side: Side, calendar: Calendar, asked: PeriodRange) -> PeriodRange | None:
+        moved.append(asked)
+        return window(side, calendar, asked)
+
+    years = [{"scenario": f"actual@py{year}", "alias": f"Year {year}"} for year in range(1, 16)]
+    asked = {"statement": "full_pnl", "scenarios": years, "dimensions": ["cost_centre", "date"]}
+    asked |= {"period_start": "2024-01", "period_end": "2026-09"}
+    bounded = replace(callers, answer_tokens=10_000)
+    with pytest.raises(BadArguments, match="1,000,000 figures"):  # what the first call keeps is known then
+        call(bounded, "run_statement", **asked)
+    monkeypatch.setattr(Side, "window", counted)
+    with pytest.raises(BadArguments, match="1,000,000 figures"):
+        call(bounded, "run_statement", **asked)
+    assert len(moved) == len(years)
+    assert len(set(moved)) == 1
 
 
 def fits(answering: Callable[[], object]) -> bool:
