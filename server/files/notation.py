@@ -38,8 +38,13 @@ MOST_NUMBERS = 0.6  # share of the texts of a column of amounts that are numbers
 ID_WORDS = re.compile(
     r"(^|[\s_-])(account|konto|kontonummer|acct|id|ids|code|nr|no|num|number|key|nummer|numéro|compte|centre|center|"
     r"kst|kostenstelle|zip|plz|phone|iban|beleg|document|doc|journal|invoice|voucher|po|period|periode|year|jahr|"
-    r"month|monat|line|row|zeile|ref|reference|cuenta|conto|rekening|kreditor|debitor|vendor|supplier|customer)"
+    r"month|monat|line|row|zeile|ref|reference|cuenta|conto|rekening|kreditor|debitor|vendor|supplier|customer|"
+    r"conta|código|codigo|documento|número|numero|numer|konta|rok|ano|año|anno|année|exercice|exercício|ejercicio)"
     r"($|[\s_.-])",
+    re.IGNORECASE,
+)
+PERIOD_WORDS: Final = re.compile(
+    r"(^|[\s_-])(period|periode|year|jahr|month|monat|ano|año|anno|année|exercice|exercício|ejercicio)($|[\s_.-])",
     re.IGNORECASE,
 )
 AMOUNT_WORDS = re.compile(
@@ -165,11 +170,14 @@ def number_column(sample: SampleTable, column: str) -> NumberColumn | None:
 
 def holds_ids(column: str, numbers: Sequence[str]) -> bool:
     """Tell whether numbers are ids: padded with zeros, or named so."""
-    whole = all(re.fullmatch(r"\d+", text) for text in numbers)
+    whole = all(re.fullmatch(r"\d+([.,]0+)?", text) for text in numbers)
     padded = any(re.fullmatch(r"0\d+", text) for text in numbers)
     if AMOUNT_WORDS.search(column):
         return False
-    return (whole and padded) or bool(ID_WORDS.search(words_of(column)))
+    words = words_of(column)
+    if not whole and PERIOD_WORDS.search(words):
+        return False  # a year or a month with decimal places is the heading of amounts
+    return (whole and padded) or bool(ID_WORDS.search(words))
 
 
 def words_of(name: str) -> str:

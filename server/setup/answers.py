@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.instance.documents import InstanceFaults, read_document
 from server.files.findings import Ambiguity, Findings, flattened, written_keys
-from server.setup.roles import ColumnRole
+from server.setup.column_profiles import ColumnRole
 
 OF_BOOKS: Final = ("name", "currency", "fiscal_year", "files")
 OF_FORMATS: Final = ("csv", "numbers", "dates", "unpivot", "header_row", "period")

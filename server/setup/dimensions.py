@@ -10,8 +10,9 @@ from engine.instance.reading.domains import TAKEN
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import CONTRIBUTION, FIGURE_COLUMNS, INSPECTION_KEYS, PERIOD
 from server.files.notation import words_of
+from server.setup.column_profiles import ColumnRole
 from server.setup.facts import FactsTable
-from server.setup.roles import ColumnRole, TableProfile, name_columns
+from server.setup.roles import TableProfile, name_columns
 from server.setup.trees import (
     LEVEL_WORDS,
     MemberTable,

@@ -27,9 +27,10 @@ from server.files.notation import (
     sign_of,
 )
 from server.setup.answers import ZERO, Answers, FileAnswers
+from server.setup.column_profiles import ColumnRole
 from server.setup.figures import number_format
 from server.setup.periods import PERIOD, FactsTime, time_findings, time_of, two_times, unread_time
-from server.setup.roles import PLACES_WORDS, ColumnRole, TableProfile, profile_table
+from server.setup.roles import PLACES_WORDS, TableProfile, profile_table
 from server.setup.totals import without_totals
 from server.setup.trees import match_members, member_table
 from server.setup.words import named_currency, scenario_kinds, slug, title

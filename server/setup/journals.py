@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from server.files.findings import Finding, SampleTable
 from server.files.sampling import SourceTable
-from server.setup.roles import ColumnRole, TableProfile
+from server.setup.column_profiles import ColumnRole
+from server.setup.roles import TableProfile
 from server.setup.trees import match_members
 
 LINES, HEADERS = "lines", "headers"  # the tables of the statement

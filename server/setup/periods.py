@@ -12,8 +12,9 @@ from engine.model.calendar.periods import GRAINS, Grain
 from server.files.dates import UNREADABLE, in_format
 from server.files.days import NAMES_OF_MONTHS, named_month, typed_days
 from server.files.findings import Ambiguity, Finding, Findings, Reading, at_row, located
+from server.setup.column_profiles import ColumnRole
 from server.setup.months import is_numbered, month_of, turns_the_year
-from server.setup.roles import ColumnRole, TableProfile, period_parts
+from server.setup.roles import TableProfile, period_parts
 from server.setup.written_days import HOW_DAYS, unread_period
 
 PERIOD: Final = "period"  # the key of answers that says the time of every row of a file

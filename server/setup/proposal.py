@@ -13,6 +13,7 @@ from server.files.findings import Finding, written_keys
 from server.files.notation import AMOUNT_WORDS, MOST_NUMBERS, notations_of
 from server.files.sampling import SourceTable
 from server.setup.answers import Answers
+from server.setup.column_profiles import AMOUNTS, ColumnRole
 from server.setup.dimensions import (
     ColumnUse,
     DimensionProposal,
@@ -25,7 +26,7 @@ from server.setup.dimensions import (
 from server.setup.facts import GRAIN_COLUMNS, HOW_AMOUNTS, FactsTable, facts_table, profile_facts
 from server.setup.journals import find_journal
 from server.setup.periods import unread_time
-from server.setup.roles import AMOUNTS, ColumnRole, TableProfile, profile_table
+from server.setup.roles import TableProfile, profile_table
 from server.setup.trees import flat_tree, weight_column
 from server.setup.words import currencies_in, slug, title
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
 from functools import cached_property
 from typing import Final
 
@@ -15,56 +14,34 @@ from server.files.days import (
     MONTH_WORDS,
     YEAR,
     YEAR_WORDS,
-    DayColumn,
     MonthColumns,
 )
-from server.files.findings import Findings, SampleTable
-from server.files.notation import NumberColumn, amounts_in, number_column, words_of
+from server.files.findings import Findings
+from server.files.notation import amounts_in, words_of
 from server.files.sampling import SourceTable
+from server.setup.codes import code_columns
+from server.setup.column_profiles import AMOUNTS, FEW, ColumnProfile, ColumnRole, profile
 from server.setup.figures import are_amounts
 from server.setup.months import month_columns, sums_beside
 from server.setup.words import named, scenario_kind, stem
-from server.setup.written_days import days_of
 
-MOST_MEMBERS: Final = 5_000  # distinct texts up to which a column is a dimension
-FEW: Final = 20  # distinct texts up to which it is one even where nearly every row has another
 CURRENCIES = re.compile(r"^[A-Z]{3}$")
 BESIDE: Final = "a number beside months across"
 
 
-class ColumnRole(Enum):
-    """What a column is in the books."""
-
-    TIME = "time"
-    YEAR = "year"
-    MONTH = "month"
-    AMOUNT = "amount"
-    DEBIT = "debit"
-    CREDIT = "credit"
-    SIDE = "side"
-    SCENARIO = "scenario"
-    ACCOUNT = "account"
-    CURRENCY = "currency"
-    DIMENSION = "dimension"
-    NAME = "name"
-    TEXT = "text"
-    ACROSS = "across"  # one of the columns that are named by months
-    UNUSED = "unused"
-
-
-AMOUNTS: Final = frozenset({ColumnRole.AMOUNT, ColumnRole.DEBIT, ColumnRole.CREDIT})
 WORDS: Final[Mapping[ColumnRole, re.Pattern[str]]] = {
     ColumnRole.SCENARIO: named("scenario|szenario|version|scénario|escenario|versie|ledger type|plan version|datenart"),
     ColumnRole.ACCOUNT: named(
         "account|accounts|konto|kontonr|kontonummer|sachkonto|gl|acct|compte|cuenta|conto|rekening|nominal|hauptbuchkonto|"
-        "account code|line item|position"
+        "account code|line item|position|conta|konta|racct|hkont|saknr|comptenum|compte num|numéro de compte|kontonr"
     ),
     ColumnRole.CURRENCY: named("currency|curr|währung|waehrung|whg|devise|moneda|valuta|ccy"),
     ColumnRole.DEBIT: named("debit|debits|dr|soll|sollbetrag|débit|debe|dare|debet"),
     ColumnRole.CREDIT: named("credit|credits|cr|haben|habenbetrag|crédit|haber|avere"),
 }
 NAME_WORDS = re.compile(
-    r"name|text|bezeichnung|description|label|title|libell|intitul|descrip|denominaz|omschrijving|naam|beschriftung",
+    r"name|nome|nombre|nazwa|nimi|navn|namn|adı|text|bezeichnung|description|label|title|libell|intitul|descri|"
+    r"denominaz|omschrijving|naam|beschriftung|(?<![^\W\d_])lib(?![^\W\d_])",
     re.IGNORECASE,
 )
 TEXT_WORDS = named(
@@ -88,54 +65,6 @@ CALENDAR_PART: Final = re.compile(r"^\d{1,8}$")  # numbers of years, quarters, w
 SIDES: Final = ({"s", "h"}, {"d", "c"}, {"dr", "cr"}, {"debit", "credit"}, {"soll", "haben"}, {"db", "cr"}, {"d", "k"})
 
 
-class ColumnProfile(Struct, frozen=True):
-    """What the texts of a column are: days, numbers, and how many differ."""
-
-    name: str
-    day: DayColumn | None
-    number: NumberColumn | None
-    values: tuple[str, ...]  # that differ, in the order of their rows
-    filled: int
-    rows: int
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it holds nothing."""
-        return not self.values
-
-    @property
-    def is_wordy(self) -> bool:
-        """Whether its texts are words, as names are, and no codes."""
-        plain = self.number is None and self.day is None and not self.is_empty
-        words = sum(bool(re.search(r"[^\W\d_]{2}", text)) for text in self.values[:MOST_MEMBERS])
-        return plain and words > len(self.values[:MOST_MEMBERS]) // 2
-
-    @property
-    def is_key(self) -> bool:
-        """Whether each row has a text of its own."""
-        return self.filled == self.rows == len(self.values) and self.rows > 1
-
-    @property
-    def is_dimension(self) -> bool:
-        """Whether its texts repeat as those of a dimension do."""
-        return len(self.values) <= max(FEW, min(MOST_MEMBERS, self.filled // 3))
-
-
-def profile(sample: SampleTable, column: str, answered: ColumnRole | None = None) -> ColumnProfile:
-    """Return what the texts of a column are, as far as nobody answered what they are."""
-    texts = sample.all_texts(column)
-    is_time = answered is ColumnRole.TIME
-    day = days_of(sample, column, is_time=is_time) if not texts.is_empty() and answered not in AMOUNTS else None
-    number = (
-        None
-        if day is not None and (DATE_WORDS.search(column) or day.grain is Grain.DATE)
-        else amounts_in(sample, column)
-        if answered in AMOUNTS
-        else number_column(sample, column)
-    )
-    return ColumnProfile(column, day, number, tuple(texts["text"]), int(texts["times"].sum()), sample.frame.height)
-
-
 class TableProfile(Struct, frozen=True, dict=True):
     """The columns of a table, what each is, and from what that was guessed."""
 
@@ -143,6 +72,7 @@ class TableProfile(Struct, frozen=True, dict=True):
     columns: Mapping[str, ColumnProfile]
     across: MonthColumns | None
     overrides: Mapping[str, ColumnRole] = {}  # roles that were answered
+    codes: Mapping[str, str] = {}  # columns of numbers that are no amounts, each with what tells it
     totals: Findings = field(default_factory=Findings)  # the key that leaves out rows of totals; they are not profiled
     doubts: tuple[str, ...] = ()  # questions about rows that words alone call totals
 
@@ -156,6 +86,8 @@ class TableProfile(Struct, frozen=True, dict=True):
         """The role of each column, and from what it was guessed."""
         answered = {column: (role, "answered") for column, role in self.overrides.items()}
         guessed = dict(guess_roles(self))
+        if (line := line_column(self, guessed)) is not None:
+            guessed[line] = (ColumnRole.ACCOUNT, f"a line of the table in each row; '{self.columns[line].values[0]}'")
         dimensions = {ColumnRole.ACCOUNT, ColumnRole.DIMENSION}
         ids = [name for name, (role, _) in guessed.items() if role in dimensions and not NAME_WORDS.search(name)]
         names = {name: (ColumnRole.NAME, f"each {key} has one") for key, name in name_columns(self, ids)}
@@ -200,12 +132,23 @@ def profile_table(table: SourceTable, overrides: Mapping[str, ColumnRole] | None
     """Return what the columns of a table are."""
     said = overrides or {}
     columns = {column: profile(table.sample, column, said.get(column)) for column in table.columns}
+    codes = codes_among(table, columns, said)
+    columns |= {name: replace(columns[name], number=None) for name in codes}
     across = month_columns(table.columns)
     amounts = {name: amounts_in(table.sample, name) for name in across.names} if across else {}
     if not any(map(are_amounts, amounts.values())):
-        return TableProfile(table, columns, None, said)
+        return TableProfile(table, columns, None, said, codes)
     columns |= {name: replace(columns[name], number=number) for name, number in amounts.items()}
-    return TableProfile(table, columns, across, said)
+    return TableProfile(table, columns, across, said, codes)
+
+
+def codes_among(
+    table: SourceTable, columns: Mapping[str, ColumnProfile], said: Mapping[str, ColumnRole]
+) -> Mapping[str, str]:
+    """Return the columns of numbers that are codes, each with what tells it; one that is answered is none."""
+    numbers = {name: one.number for name, one in columns.items() if one.number and one.day is None and name not in said}
+    wordy = [name for name, one in columns.items() if one.is_wordy]
+    return dict(code_columns(table.sample.frame, numbers, wordy))
 
 
 Guess = tuple[str, tuple[ColumnRole, str]]
@@ -228,6 +171,8 @@ def guess_roles(found: TableProfile) -> Iterator[Guess]:
             yield name, (ColumnRole.UNUSED, found.sums.get(name) or BESIDE)
         elif role[0] in AMOUNTS and (why := other_amount(name, role[0], taken, found)):
             yield name, (ColumnRole.UNUSED, f"not loaded: {why}; to load it, say columns: {{{name}: amount}}")
+        elif name in found.codes and role[0] in {ColumnRole.DIMENSION, ColumnRole.TEXT}:
+            yield name, (role[0], f"a code: {found.codes[name]}")
         else:
             yield name, role
 
@@ -261,11 +206,14 @@ def time_roles(columns: Mapping[str, ColumnProfile], *, has_time: bool, has_year
         yield from ((one.name, (ColumnRole.TEXT, "days beside the time")) for one in days)
         return
     if days:
-        chosen = max(days, key=time_score)
+        chosen = max([one for one in days if len(one.values) > 1] or days, key=time_score)
         shown = f"'{chosen.values[0]}' is a {chosen.day.grain.value if chosen.day else ''}"
-        others = [one.name for one in days if one is not chosen]
-        yield chosen.name, (ColumnRole.TIME, shown + (f"; not {', '.join(others)}" if others else ""))
-        yield from ((name, (ColumnRole.TEXT, f"days, and {chosen.name} is the time")) for name in others)
+        others = [one for one in days if one is not chosen]
+        names = ", ".join(one.name for one in others)
+        yield chosen.name, (ColumnRole.TIME, shown + (f"; not {names}" if others else ""))
+        for one in others:
+            same = f"every row has {one.values[0]}" if len(one.values) == 1 else f"days, and {chosen.name} is the time"
+            yield one.name, (ColumnRole.TEXT, same)
     elif years:
         yield years[0].name, (ColumnRole.YEAR, f"its name and '{years[0].values[0]}'")
         if months:
@@ -339,6 +287,29 @@ def other_role(column: ColumnProfile) -> tuple[ColumnRole, str]:
     if column.is_key or not column.is_dimension or (TEXT_WORDS.search(words) and words.lower() != "name"):
         return ColumnRole.TEXT, f"{len(column.values)} different texts in {column.filled} rows"
     return ColumnRole.DIMENSION, f"{len(column.values)} different texts in {column.filled} rows"
+
+
+def line_column(found: TableProfile, guessed: Mapping[str, tuple[ColumnRole, str]]) -> str | None:
+    """Return the column that tells the rows of a report apart where nothing else does; None if something does.
+
+    Its texts all differ, so that it looks like a remark: it is the first of codes with a name, else of words.
+    """
+    roles = {role for role, _ in guessed.values()}
+    telling = [name for name, (role, _) in guessed.items() if role is ColumnRole.DIMENSION]
+    timed = {ColumnRole.TIME, ColumnRole.YEAR, ColumnRole.ACCOUNT} & {*roles, *found.overrides.values()}
+    if (
+        timed
+        or not (AMOUNTS | {ColumnRole.ACROSS}) & roles
+        or any(len(found.columns[one].values) > 1 for one in telling)
+    ):
+        return None
+    lines = [
+        name
+        for name, (role, _) in guessed.items()
+        if role is ColumnRole.TEXT and 2 * len(found.columns[name].values) > found.columns[name].rows
+    ]
+    coded = [key for key, _ in name_columns(found, [name for name in lines if not found.columns[name].is_wordy])]
+    return next(iter(coded or [name for name in lines if found.columns[name].is_wordy] or lines), None)
 
 
 def is_name_of(column: str, key: str, columns: Sequence[str]) -> bool:

@@ -9,7 +9,8 @@ import polars as pl
 from msgspec import Struct
 
 from server.files.notation import words_of
-from server.setup.roles import ColumnRole, TableProfile, name_columns
+from server.setup.column_profiles import ColumnRole
+from server.setup.roles import TableProfile, name_columns
 from server.setup.words import named, slug, stem, title
 
 PARENT_WORDS = re.compile(

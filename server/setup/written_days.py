@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from server.files.dates import stamp_parts
 from server.files.days import DATE_WORDS, DayColumn, detect_days, typed_days
 from server.files.findings import Finding, Findings, SampleTable
+from server.files.notation import ID_WORDS, words_of
 
 FORMAT: Final = "dates.format"
 
@@ -46,6 +47,8 @@ UNREAD: Final = re.compile(  # periods that people write, and that are not read
     rf"|{FISCAL}(?:[/–-](?:{CENTURY}|\d\d))?",  # FY2026, FY2025-26
     re.IGNORECASE,
 )
+PACKED: Final = r"^(19|20)\d{6}$"
+FEWEST_PACKED: Final = 3  # days of eight digits that tell a column whose name does not
 YEARS: Final = re.compile(rf"({CENTURY})[/–-]((?:19|20)?\d\d)")  # 2025/26
 DAY: Final = re.compile(r"\d{1,4}([./-])\d{1,2}(\1\d{1,4})?|\d{6,8}")
 HOW_DAYS: Final = "write days as 2026-01-31, months as 2026-01, quarters as 2026-Q1, years as 2026"
@@ -74,12 +77,21 @@ def is_unread(text: str) -> bool:
 def days_of(sample: SampleTable, column: str, *, is_time: bool) -> DayColumn | None:
     """Return a column as one of days or periods; None if it is none. `is_time` says that somebody answered so."""
     found = detect_days(sample, column) or days_in_form(sample, column, is_time=is_time)
-    if found is not None or not is_time or DATE_WORDS.search(column):
+    are_days = is_time or all_packed(sample, column)
+    if found is not None or not are_days or DATE_WORDS.search(column):
         return found
     named = f"date {column}"
     return detect_days(
         SampleTable(name=sample.name, frame=sample.frame.rename({column: named}), rows=sample.rows), named
     )
+
+
+def all_packed(sample: SampleTable, column: str) -> bool:
+    """Tell whether every text is a day of eight digits, and so many differ that ids would hardly be days."""
+    texts = sample.texts(column)["text"]
+    if texts.len() < FEWEST_PACKED or ID_WORDS.search(words_of(column)) or not texts.str.contains(PACKED).all():
+        return False
+    return texts.str.to_date("%Y%m%d", strict=False).null_count() == 0
 
 
 def days_in_form(sample: SampleTable, column: str, *, is_time: bool) -> DayColumn | None:

@@ -12,10 +12,10 @@ from engine.model.calendar.periods import Grain
 from server.files.dates import in_format
 from server.files.sampling import sample_file
 from server.setup.answers import Answers, FileAnswers
+from server.setup.column_profiles import ColumnRole
 from server.setup.facts import FactsTable
 from server.setup.periods import codes_in
 from server.setup.proposal import NoBooks, propose
-from server.setup.roles import ColumnRole
 from server.setup.written_days import HOW_DAYS
 
 BALANCES = "Konto;Soll;Haben\n0400;500,00;200,00\n1200;50,00;0,00\n"
