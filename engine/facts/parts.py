@@ -162,6 +162,13 @@ def fetch_rows(store: PartStore, domain: str, part: Partition, codes: Mapping[st
     return rows
 
 
+def staged_magnitudes(parts: Iterable[Partition], load: str) -> Mapping[str, int]:
+    """Return the sums of the absolute amounts of the partitions of a load, by measure."""
+    of_load = [part.magnitudes for part in parts if part.load == load]
+    measures = dict.fromkeys(measure for part in of_load for measure in part)
+    return {measure: sum(part.get(measure, 0) for part in of_load) for measure in measures}
+
+
 def magnitudes(rows: pl.DataFrame, measures: list[str]) -> Mapping[str, int]:
     """Return the sum of absolute amounts of each measure, an upper bound of any sum of these rows."""
     sums = rows.select(pl.col(measure).cast(pl.Int128).abs().sum() for measure in measures)

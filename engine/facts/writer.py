@@ -90,7 +90,7 @@ class Stage:
         self._base = base
         self._parts = parts
         self._keeps_files = keeps_files
-        self._facts: dict[str, tuple[Partition, ...]] = dict(base.facts)
+        self.partitions: dict[str, tuple[Partition, ...]] = dict(base.facts)
         self._tables: dict[str, StoredTable] = dict(base.tables)
         self._codes: dict[str, Codes] = dict(base.codes)
         self._loads: dict[str, Load] = dict(base.loads)
@@ -138,7 +138,7 @@ class Stage:
                 return 0
             self._fingerprints[load.binding] = (*before, fingerprint.hexdigest())
         kept = [without_undeclared(part, domain) for part in self._kept(domain, load, mode, span) if part.rows]
-        self._facts[domain.key] = (*kept, *written)
+        self.partitions[domain.key] = (*kept, *written)
         if domain.rollups is None and domain.key not in self._chosen:
             self._choose(domain)
         self._record(load)
@@ -155,12 +155,12 @@ class Stage:
                 sums = coded_sums(of_ids, dimensions, coded)
                 rollups.append(Rollup(dimensions=dimensions, file=self._written(stem, sums), rows=sums.height))
             made.append(replace(part, rollups=tuple(rollups)))
-        self._facts[domain.key] = (*self._kept(domain, load, LoadMode.FULL, None), *made)
+        self.partitions[domain.key] = (*self._kept(domain, load, LoadMode.FULL, None), *made)
         self._record(load)
         return surveyed.rows
 
     def _kept(self, domain: Domain, load: Load, mode: LoadMode, span: Span | None) -> Iterator[Partition]:
-        for part in self._facts.get(domain.key, ()):
+        for part in self.partitions.get(domain.key, ()):
             if mode is LoadMode.APPEND or part.load == load.id or self._loads[part.load].binding != load.binding:
                 yield part
             elif mode is LoadMode.REPLACE_PERIODS and span is not None:
@@ -179,8 +179,8 @@ class Stage:
         """Remove everything that a feed loaded and return the number of removed facts."""
         loads = {key for key, load in self._loads.items() if load.binding == binding}
         rows = sum(part.rows for part in self._all_facts() if part.load in loads)
-        for key, parts in self._facts.items():
-            self._facts[key] = tuple(part for part in parts if part.load not in loads)
+        for key, parts in self.partitions.items():
+            self.partitions[key] = tuple(part for part in parts if part.load not in loads)
         self._tables = {name: table for name, table in self._tables.items() if table.load not in loads}
         self._loads = {key: load for key, load in self._loads.items() if key not in loads}
         self._fingerprints.pop(binding, None)
@@ -198,12 +198,12 @@ class Stage:
 
     def _choose(self, domain: Domain) -> None:
         """Choose the rollups of a domain that declares none, and give its partitions those that it has."""
-        parts = [part for part in self._facts.get(domain.key, ()) if part.token is None]
+        parts = [part for part in self.partitions.get(domain.key, ()) if part.token is None]
         self._chosen.pop(domain.key, None)
         if domain.rollups is None and (chosen := choose_rollups(domain, parts, partial(self._rows, domain.key))):
             self._chosen[domain.key] = chosen
         if parts:
-            self._facts[domain.key] = tuple(self._derived(domain, part) for part in self._facts[domain.key])
+            self.partitions[domain.key] = tuple(self._derived(domain, part) for part in self.partitions[domain.key])
 
     def _rows(self, domain: str, part: Partition) -> pl.DataFrame:
         """Return the rows of a partition from its file, else from the engine. Raises Unavailable."""
@@ -245,7 +245,7 @@ class Stage:
         If nothing was staged, the version does not change. Raises Unavailable if an engine does not take the rows of
         facts, or does not give them back.
         """
-        refuse_mixed(self._facts, self._loads)
+        refuse_mixed(self.partitions, self._loads)
         manifest = replace(
             self._base,
             facts=self._placed(tell),
@@ -272,9 +272,9 @@ class Stage:
 
     def _placed(self, tell: Tell) -> Mapping[str, tuple[Partition, ...]]:
         """Return the partitions with their rows where they belong: in files, in an engine, or both; or attached."""
-        facts = {key: tuple(part for part in parts if part.token is None) for key, parts in self._facts.items()}
+        facts = {key: tuple(part for part in parts if part.token is None) for key, parts in self.partitions.items()}
         placed = self._placed_rows(facts, tell)
-        attached = {key: (part for part in parts if part.token is not None) for key, parts in self._facts.items()}
+        attached = {key: (part for part in parts if part.token is not None) for key, parts in self.partitions.items()}
         return {key: (*parts, *attached[key]) for key, parts in placed.items()}
 
     def _placed_rows(
@@ -297,7 +297,7 @@ class Stage:
         return replace(part, file=self._written(stem, self._rows(domain, part)))
 
     def _all_facts(self) -> Iterator[Partition]:
-        return (part for parts in self._facts.values() for part in parts)
+        return (part for parts in self.partitions.values() for part in parts)
 
     def _record(self, load: Load) -> None:
         self._loads[load.id] = replace(load, sequence=self._base.version + 1)

@@ -18,6 +18,7 @@ from server.feeds.extract_formats import (
     NumberFormat,
 )
 from server.files.columns import NO_RESIDUES, ParsedColumn, parse_amounts, parse_numbers, to_text
+from server.files.rejects import AMOUNT, LARGEST, WIDE
 
 SPACES = "[ \u00a0\u202f]"  # of every kind that spreadsheets group digits with
 APOSTROPHES = "['\u2019]"
@@ -186,11 +187,7 @@ def by_side(
     amount: pl.Series, side: pl.Series, rule: DebitCreditSide, numbers: NumberFormat, places: int
 ) -> WrittenAmounts:
     """Return amounts with the sign of their side: credits change sign, unless they are written as negative."""
-    read, marks = read_amounts(amount, numbers, places), to_text(side).str.strip_chars()
-    is_debit = marks.is_in(list(rule.debit)).fill_null(value=False)
-    is_credit = (marks.is_in(list(rule.credit)) if rule.credit else marks.is_not_null() & ~is_debit).fill_null(
-        value=False
-    )
+    read, (is_debit, is_credit) = read_amounts(amount, numbers, places), sides_of(side, rule)
     known = f"is none of the sides {', '.join((*rule.debit, *rule.credit))}"
     frame = pl.DataFrame(
         {"value": read.values, "reason": read.reasons, "credit": is_credit, "known": is_debit | is_credit}
@@ -232,6 +229,47 @@ def most_places(column: pl.Series, numbers: NumberFormat) -> int:
         return int(getattr(column.dtype, "scale", 0))
     decimals = plain_numbers(column, numbers).str.extract(r"\.(\d*?)0*\D*$", 1).str.len_chars().max()
     return min(int(decimals) if isinstance(decimals, int) else 0, MOST_PLACES)
+
+
+# Amounts that cannot be loaded, as they are written, so that what a load leaves out is known to the last digit.
+
+
+def exact_units(column: pl.Series, numbers: NumberFormat) -> pl.Series:
+    """Return numbers times their factor as integers in units of the twelfth decimal place, whatever a measure holds.
+
+    Null for a text that is no number, and for a number of more than 18 digits before its decimal mark.
+    """
+    plain = plain_numbers(column, numbers).alias("plain").to_frame().select(pl.col("plain").cast(AMOUNT, strict=False))
+    units = plain.select(pl.when(pl.col("plain").abs() < LARGEST).then(pl.col("plain")))["plain"].to_physical()
+    if numbers.factor is None:
+        return units
+    times = [None if one is None else int(WIDE.multiply(Decimal(one), numbers.factor)) for one in units]
+    return pl.Series("plain", times, dtype=pl.Int128)
+
+
+def exact_difference(debit: pl.Series, credit: pl.Series, rule: DebitCredit, numbers: NumberFormat) -> pl.Series:
+    """Return debits minus credits as `exact_units` does; an empty side counts as zero if the other has a number."""
+    sign = 1 if rule.credits is CreditSign.NEGATIVE else -1
+    frame = pl.DataFrame({"debit": exact_units(debit, numbers), "credit": exact_units(credit, numbers)})
+    both = pl.col("debit").fill_null(0) + pl.col("credit").fill_null(0) * pl.lit(sign, pl.Int128)
+    return frame.select(pl.when(pl.any_horizontal(pl.all().is_not_null())).then(both).alias("units"))["units"]
+
+
+def exact_by_side(amount: pl.Series, side: pl.Series, rule: DebitCreditSide, numbers: NumberFormat) -> pl.Series:
+    """Return amounts with the sign of their side as `exact_units` does; null where the side is none of the rule's."""
+    marks = sides_of(side, rule)
+    sign = 1 if rule.credits is CreditSign.NEGATIVE else -1
+    frame = pl.DataFrame({"units": exact_units(amount, numbers), "debit": marks[0], "credit": marks[1]})
+    credit = pl.when("credit").then(pl.col("units") * pl.lit(sign, pl.Int128))
+    return frame.select(pl.when("debit").then("units").otherwise(credit).alias("units"))["units"]
+
+
+def sides_of(side: pl.Series, rule: DebitCreditSide) -> tuple[pl.Series, pl.Series]:
+    """Tell for each row whether it is a debit, and whether it is a credit."""
+    marks = to_text(side).str.strip_chars()
+    debit = marks.is_in(list(rule.debit)).fill_null(value=False)
+    credit = marks.is_in(list(rule.credit)) if rule.credit else marks.is_not_null() & ~debit
+    return debit, credit.fill_null(value=False)
 
 
 def too_large(units: str | pl.Expr) -> pl.Expr:

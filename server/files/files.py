@@ -362,6 +362,11 @@ def read_sheet(path: Path, sheet: str | None, formats: FormatDetector) -> FileSc
         raise LoadFailed(EXTRACT, f"{path.name}: {unvalued_fault(name, cell)}")
     if formulas.zeros:
         formats.warn(f"{path.name}, sheet {name}: {formulas}; open it in a spreadsheet, save it and load it again")
+    if rows := formulas.hidden:
+        are = (
+            "row is hidden or filtered away, and counts" if rows == 1 else "rows are hidden or filtered away, and count"
+        )
+        formats.warn(f"{path.name}, sheet {name}: {rows:,} {are} as any other")
     numbers = formats.heading_rows(path.name, cells)
     if max(numbers, default=0) > cells.height:
         says = f"{path.name} has {cells.height} rows, and its column names stand in row {max(numbers)}"

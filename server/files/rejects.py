@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +16,10 @@ VALIDATE = LoadStatus.FAILED_VALIDATE
 FILE, ROW = "_file", "_row"  # columns that say which file and row an extract's row came from
 SCHEMA = {"file": pl.String, "row": pl.Int64, "column": pl.String, "found": pl.String, "reason": pl.String}
 PLACE = "_place"  # of a row among all rows that were read: a row of a file may have become several
-AMOUNT = pl.Decimal(38, 12)  # of which 10**8 below LARGEST can be added up
-LARGEST = 10**18
+EXACT_PLACES: Final = 12  # of amounts that are added up whatever places their measure has
+AMOUNT: Final = pl.Decimal(38, EXACT_PLACES)  # of which 10**8 below LARGEST can be added up
+LARGEST: Final = 10**18
+WIDE: Final = Context(prec=80)  # more digits than any sum has
 MOST_FOUND = 3  # values that a sum names
 
 # Each reason by the words that the text of a rejection begins with; a sum over rows of several texts says the words.
@@ -75,7 +77,7 @@ class RejectSum(Struct, frozen=True, kw_only=True):
         """Return the sum in words: `183 rows: amount is no number ('#Missing' 183)`."""
         rows = f"{self.rows:,} row{'' if self.rows == 1 else 's'}: {self.words}"
         found = ", ".join(f"'{value}' {count:,}" for value, count in self.found)
-        amounts = "; ".join(f"{key} {amount.normalize():,f}" for key, amount in self.amounts.items())
+        amounts = "; ".join(f"{key} {amount:,f}" for key, amount in self.amounts.items())
         return f"{rows}{f' ({found})' if found else ''}{f', {amounts}' if amounts else ''}"
 
 
@@ -132,18 +134,21 @@ class Rejects:
         return bad
 
     def weigh(self, amounts: Mapping[str, pl.Series]) -> None:
-        """Keep the amounts of the rejected rows of the batch; each column is text, in the order of the batch."""
+        """Keep the amounts of the rejected rows of the batch: integers of 128 bits in units of the twelfth place."""
         if not self.batch or not amounts:
             return
         bad = self._rejected()
-        read = pl.DataFrame({name: amount.filter(bad) for name, amount in amounts.items()}).select(
-            pl.all().cast(AMOUNT, strict=False)
-        )
-        self.amounts.append(
-            read.select(
-                self._places(bad), *(pl.when(pl.col(name).abs() < LARGEST).then(pl.col(name)) for name in amounts)
-            )
-        )
+        self.amounts.append(pl.DataFrame([self._places(bad), *(a.filter(bad).alias(n) for n, a in amounts.items())]))
+
+    @property
+    def weighed(self) -> pl.DataFrame:
+        """The amounts of the rejected rows of the batch, as they were weighed."""
+        return self.amounts[-1].drop(PLACE) if self.batch and self.amounts else pl.DataFrame()
+
+    @property
+    def rows(self) -> pl.Series | None:
+        """Which rows of the batch are rejected; None if none is."""
+        return self._rejected() if self.batch else None
 
     @property
     def report(self) -> pl.DataFrame:
@@ -226,7 +231,7 @@ def sum_rejects(rejected: pl.DataFrame) -> Sequence[RejectSum]:
         texts, hints = said.list.first().unique(), Counter(said.list.slice(1).list.join(HINT))
         text = texts[0] if len(texts) == 1 else SHORT.get(reason, texts.sort()[0])
         values = rows["found"].value_counts(sort=True).head(MOST_FOUND) if reason is RejectReason.NUMBER else None
-        amounts = {key: amount for key in measures if (amount := rows[key].sum()) and isinstance(amount, Decimal)}
+        amounts = {key: exact_decimal(units) for key in measures if (units := int(rows[key].sum()))}
         sums.append(
             RejectSum(
                 column=str(column),
@@ -239,6 +244,11 @@ def sum_rejects(rejected: pl.DataFrame) -> Sequence[RejectSum]:
             )
         )
     return sorted(sums, key=lambda each: -each.rows)
+
+
+def exact_decimal(units: int) -> Decimal:
+    """Return units of the twelfth decimal place as a decimal."""
+    return WIDE.normalize(Decimal(units).scaleb(-EXACT_PLACES, WIDE))
 
 
 def format_rejects(report: pl.DataFrame, most: int = 20) -> Iterator[str]:
@@ -264,7 +274,7 @@ def write_report(rejects: Rejects, folder: Path, load_id: str) -> Path | None:
     head = pl.DataFrame(
         [
             {"column": each.column, "reason": each.text, "rows": each.rows}
-            | {f"sum of {key}": format(amount.normalize(), "f") for key, amount in each.amounts.items()}
+            | {f"sum of {key}": format(amount, "f") for key, amount in each.amounts.items()}
             for each in sums
         ],
         schema={**SCHEMA, "rows": pl.Int64, **dict.fromkeys((f"sum of {key}" for key in measures), pl.String)},

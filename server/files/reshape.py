@@ -26,6 +26,7 @@ class UnloadedRows:
 
     skipped: int = 0  # by the key skip
     without_figure: int = 0  # with no amount, where that is no fault
+    piece: pl.DataFrame | None = None  # the rows of the last piece that were skipped, as its other rows are reshaped
 
     def __str__(self) -> str:
         """Return the counts in words; empty if there are none."""
@@ -41,14 +42,16 @@ def reshape(piece: pl.DataFrame, format_: ExtractFormat, name: str, counts: Unlo
     if format_.from_name is not None:
         texts = name_parts(format_.from_name, name)
         piece = piece.with_columns(pl.lit(text, pl.String).alias(column) for column, text in texts.items())
-    if format_.skip != RowSkip():
-        height = piece.height
-        piece = piece.filter(~skipped(piece, format_.skip, name))
-        counts.skipped += height - piece.height
+    whole, counts.piece = piece, None
+    if format_.skip != RowSkip() and (out := skipped(piece, format_.skip, name)).any():
+        piece, counts.piece = whole.filter(~out), whole.filter(out)
+        counts.skipped += counts.piece.height
     if format_.unpivot is None:
         yield piece
         return
     columns = chosen_columns(format_.unpivot.columns, columns_of_file(piece), name)
+    if counts.piece is not None:
+        counts.piece = unpivoted(counts.piece, format_, columns, name)
     rows = max(PIECE // len(columns), 1)
     for first in range(0, max(piece.height, 1), rows):
         yield unpivoted(piece[first : first + rows], format_, columns, name)

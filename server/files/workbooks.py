@@ -19,20 +19,25 @@ BLOCK: Final = 1 << 22  # bytes of a sheet that are searched for formulas at onc
 FORMULA: Final = re.compile(rb"<(?:\w+:)?c\s([^>]*)>\s*(<(?:\w+:)?f[\s/>].*?)</(?:\w+:)?c>", re.DOTALL)
 VALUE: Final = re.compile(rb"<(?:\w+:)?v(?:\s[^>]*)?(?:/>|>([^<]*))")
 ADDRESS: Final = re.compile(rb'\br="([A-Z]+\d+)"')
+HIDDEN: Final = re.compile(rb'<(?:\w+:)?row\s[^>]*\bhidden="(?:1|true)"')
 ZERO: Final = re.compile(rb"-?0(\.0*)?(E.*)?")
 BOOK, LINKS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
 UNREADABLE: Final = (BadZipFile, zlib.error, ET.ParseError, NotImplementedError, RuntimeError)
 
 
-# Formulas.
+# Formulas and hidden rows.
 
 
 class Formulas(Struct, frozen=True):
-    """The formulas of a sheet: how many, the first cell of one, and the first cell of one without a stored value."""
+    """The formulas of a sheet: how many, the first cell of one, and the first without a stored value; its hidden rows.
+
+    A filter hides the rows that it does not show.
+    """
 
     count: int = 0
     first: str | None = None
     unvalued: str | None = None
+    hidden: int = 0
     zeros: frozenset[str] = frozenset()  # the columns of formulas, as A, if all of the sheet read 0
 
     def __str__(self) -> str:
@@ -93,11 +98,12 @@ def sheet_part(archive: ZipFile, sheet: str) -> str | None:
 def counted(file: IO[bytes], name: str) -> Formulas:
     """Return the formulas in the XML of a sheet. Raises FileTooLarge."""
     extent = SheetExtent(name)
-    count = zeros = 0
+    count = zeros = hidden = 0
     first = unvalued = None
     columns: set[str] = set()
     for rows in row_blocks(file, name):
         extent.add(rows)
+        hidden += len(HIDDEN.findall(rows)) if b"hidden=" in rows else 0
         if b"f>" not in rows and b"<f" not in rows:
             continue
         for attributes, body in FORMULA.findall(rows):
@@ -111,7 +117,7 @@ def counted(file: IO[bytes], name: str) -> Formulas:
                 unvalued = unvalued or address
             elif ZERO.fullmatch(value[1] or b""):
                 zeros += 1
-    return Formulas(count, first, unvalued, frozenset(columns) if zeros == count else frozenset())
+    return Formulas(count, first, unvalued, hidden, frozenset(columns) if zeros == count else frozenset())
 
 
 def row_blocks(file: IO[bytes], name: str) -> Iterator[bytes]:

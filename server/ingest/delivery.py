@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from engine.facts.landing import Landing
 from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import Load
+from engine.facts.parts import staged_magnitudes
 from engine.facts.writer import Stage
 from engine.model.calendar.periods import PeriodRange, Span
 from engine.model.catalogue import Catalogue, Dimension, Domain
@@ -24,13 +25,14 @@ from server.files.columns import EXTRACT, NO_RESIDUES, Residues, RowSource, join
 from server.files.detection import FeedFormat
 from server.files.extract_columns import extract_columns
 from server.files.rejects import VALIDATE, LoadFailed, Rejects
-from server.files.reshape import UnloadedRows, reshape
+from server.files.reshape import UnloadedRows, chosen_columns, columns_of_file, reshape
 from server.files.sources import extract
+from server.ingest.controls import LoadControl
 from server.ingest.folder import BooksFolder
 from server.ingest.mapper import ExtractMapper
 from server.ingest.rates import LiveTables, shape_rates
 from server.ingest.rounding import RoundingDifference
-from server.ingest.shapes import check_tree, shape_facts, shape_members, shape_nodes, with_nodes
+from server.ingest.shapes import check_tree, measures_read, shape_facts, shape_members, shape_nodes, with_nodes
 from server.ingest.surveys import SurveyedTable, survey_table
 
 # Receiving reads the source and checks every row without a lock; staging is short and holds the publishing lock.
@@ -74,17 +76,16 @@ class Delivery:
     span: Span | None = None  # days asked for, else of the rows that came
     rounding: RoundingDifference = field(default_factory=RoundingDifference)  # of converted amounts
     residues: Residues = NO_RESIDUES  # of amounts
+    control: LoadControl = field(init=False)  # of the amounts of facts
     recorded: Mapping[str, Any] = field(default_factory=dict)  # how the feed's last load was read
     format: FeedFormat = field(init=False)
 
     def __post_init__(self) -> None:
-        catalogue, columns = (
-            self.place.catalogue,
-            extract_columns(self.binding, target_of(self.binding, self.place.catalogue)),
-        )
-        self.format = FeedFormat(
-            binding=self.binding, columns=columns, calendar=catalogue.calendar, recorded=self.recorded
-        )
+        catalogue, binding = self.place.catalogue, self.binding
+        target = target_of(binding, catalogue)
+        columns = extract_columns(binding, target)
+        self.format = FeedFormat(binding=binding, columns=columns, calendar=catalogue.calendar, recorded=self.recorded)
+        self.control = LoadControl(measures_read(binding, target) if isinstance(target, Domain) else {})
 
     @property
     def spool(self) -> Path:
@@ -124,14 +125,26 @@ class Delivery:
             for number, part in enumerate(left):
                 if not self.landings or self.binding.mode is LoadMode.APPEND:
                     self.landings.append(Landing(self.spool / f"{number:04}", domain))
+                self.control.begin(part.name)
                 with closing(part.pieces) as pieces:
-                    batches = self._reshaped(part.name, pieces)
+                    batches = self._reshaped(part.name, self._counted(pieces))
                     self.rejects.unread = chain(batches, left)
                     for piece in batches:
                         facts = self._judged(domain, piece, part.name, tables)
+                        self.control.loaded(facts, domain)
                         landing.result()
                         landing = spooler.submit(self.landings[-1].add, facts)
+                self.control.end()
             landing.result()
+
+    def _counted(self, pieces: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """Yield pieces of a file, each counted as the file has it."""
+        unpivot = self.binding.format.unpivot
+        for piece in pieces:
+            named = columns_of_file(piece)
+            width = 1 if unpivot is None else len(chosen_columns(unpivot.columns, named, self.control.files[-1].name))
+            self.control.rows(piece, width)
+            yield piece
 
     def _reshaped(self, name: str, pieces: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         for piece in pieces:
@@ -143,7 +156,10 @@ class Delivery:
         self.rejects.begin(piece)
         binding = self.format.of_rows(piece, name)
         shaping = ExtractMapper(binding, piece, self.rejects, self.periods)
-        shaped = shape_facts(shaping, domain, self.place.catalogue, tables, self.rounding)
+        if self.counts.piece is not None:
+            self.control.left_out(ExtractMapper(binding, self.counts.piece, Rejects()))
+            self.counts.piece = None
+        shaped = shape_facts(shaping, domain, self.place.catalogue, tables, self.rounding, self.control)
         self.residues += shaping.residues
         facts = self._with_figures(domain, shaped, binding.format.numbers)
         if self.periods is None:
@@ -184,7 +200,10 @@ class Delivery:
         if isinstance(target, Domain) and self.surveyed is not None:
             return staged.survey(target, self.surveyed.survey, replace(load, attached=self.surveyed.attached))
         if isinstance(target, Domain):
-            return sum(staged.facts(target, landing, load, self.binding.mode, self.span) for landing in self.landings)
+            rows = sum(staged.facts(target, landing, load, self.binding.mode, self.span) for landing in self.landings)
+            if rows == self._rows:  # else the feed appended some of its extracts before
+                self.control.refuse_stored(staged_magnitudes(staged.partitions.get(target.key, ()), load.id))
+            return rows
         assert self.table is not None  # noqa: S101 - received before it is staged
         if target is not None and target.members == self.binding.target:
             staged.codes(target.key, self.table["id"])

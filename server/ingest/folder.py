@@ -35,6 +35,11 @@ class BooksFolder(Struct, frozen=True, kw_only=True):
         return self.state / "rejects"
 
     @property
+    def controls(self) -> Path:
+        """The folder of the control tables of loads."""
+        return self.state / "controls"
+
+    @property
     def spool(self) -> Path:
         """The folder of rows that a load has read and not yet published."""
         return self.state / "spool"

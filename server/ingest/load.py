@@ -29,6 +29,8 @@ from server.feeds.feeds import Binding, LoadAttempt, LoadStatus
 from server.files.detection import PLAIN_READING
 from server.files.findings import written_keys
 from server.files.rejects import VALIDATE, LoadFailed, Rejects, RejectSum, write_report
+from server.ingest.control_tables import controls_file, write_controls
+from server.ingest.controls import FileControl
 from server.ingest.delivery import Delivery, Progress, rank
 from server.ingest.folder import BooksFolder, is_free, lock_targets
 from server.ingest.rates import open_tables
@@ -56,6 +58,7 @@ class BindingFailed(Exception):
         self.message = self.recorded = message  # recorded: in the history, which holds no value of a row
         self.rejects = rejects.report
         self.sums = rejects.sums
+        self.controls: Sequence[FileControl] = ()
 
 
 @dataclass(slots=True)
@@ -76,6 +79,7 @@ class AttemptRecorder:
     def __exit__(self, _: type[BaseException] | None, fault: BaseException | None, __: TracebackType | None) -> None:
         manifest = manifest_of(self.place)
         for delivery in self.deliveries:
+            write_controls(delivery.control.files, controls_file(self.place.controls, delivery.load_id))
             attempt = self.ended(delivery, fault, manifest)
             try:
                 self.loads.finish(attempt)
@@ -171,6 +175,7 @@ class LoadResult(Struct, frozen=True, kw_only=True):
     warnings: Sequence[str] = ()  # of files that were read as they stand
     rounded: str = ""  # what rounding converted amounts did, in words
     residues: str = ""  # what amounts lost that computations had left on them, in words
+    controls: Sequence[FileControl] = ()  # of facts
 
 
 def load(
@@ -308,6 +313,7 @@ def receive_and_publish(
                     warnings=delivery.format.warnings,
                     rounded=str(delivery.rounding),
                     residues=str(delivery.residues),
+                    controls=delivery.control.files,
                 )
             )
         with binding_errors(deliveries[-1], PUBLISH):
@@ -323,7 +329,7 @@ def binding_errors(delivery: Delivery, status: LoadStatus) -> Iterator[None]:
         yield
     except LoadFailed as failure:
         failed = BindingFailed(key, delivery.load_id, failure.status, str(failure), delivery.rejects)
-        failed.recorded = failure.recorded
+        failed.recorded, failed.controls = failure.recorded, delivery.control.files
         raise failed from failure
     except (BooksLocked, Unavailable) as fault:
         failed = BindingFailed(key, delivery.load_id, status, str(fault), delivery.rejects)

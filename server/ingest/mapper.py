@@ -9,16 +9,26 @@ from engine.model.calendar.periods import PeriodRange
 from engine.model.catalogue import Measure
 from engine.model.errors import first_of
 from engine.model.scope import OWN, OWN_WORDS
-from server.feeds.extract_formats import CreditSign, DateFormat, DebitCredit
+from server.feeds.extract_formats import CreditSign, DateFormat, DebitCredit, DebitCreditSide
 from server.feeds.feeds import Binding, ColumnMapping
-from server.files.amounts import WrittenAmounts, by_side, multiply, plain_numbers, read_amounts, subtract
+from server.files.amounts import (
+    WrittenAmounts,
+    by_side,
+    exact_by_side,
+    exact_difference,
+    exact_units,
+    multiply,
+    plain_numbers,
+    read_amounts,
+    subtract,
+)
 from server.files.columns import NO_RESIDUES, ParsedColumn, Residues, to_text
 from server.files.dates import iso_texts, joined_parts
 from server.files.detection import undecided
 from server.files.files import is_doubled, numbered
 from server.files.findings import Ambiguity, Reading, located
 from server.files.notation import FORMULA_FAULT
-from server.files.rejects import FILE, ROW, VALIDATE, LoadFailed, Rejects
+from server.files.rejects import EXACT_PLACES, FILE, ROW, VALIDATE, LoadFailed, Rejects
 from server.files.reshape import columns_of_file
 
 CREDITS = "amount.credits"
@@ -35,6 +45,7 @@ class ExtractMapper:
     periods: PeriodRange | None = None  # requested; None for all
     columns: dict[str, pl.Series] = field(default_factory=dict)  # parsed so far, so that each rejects its rows once
     residues: Residues = NO_RESIDUES  # of the amounts
+    amounts_read: dict[str, WrittenAmounts] = field(default_factory=dict)  # by measure
 
     def column(self, name: str) -> pl.Series:
         """Return the values of a column of the live table."""
@@ -92,9 +103,25 @@ class ExtractMapper:
         return self.columns[name]
 
     def amounts(self, measure: Measure) -> WrittenAmounts:
+        """Return a measure as integers in units of its last decimal place, and as it is written; it is kept.
+
+        Raises LoadFailed if it is filled from debits and credits, and most credits are negative.
+        """
+        rule, made = self._rule(measure), self.written_amounts(measure)
+        if rule is not None and rule.credits is None and made.credits is not None:
+            self._refuse_negative(rule.credit if isinstance(rule, DebitCredit) else rule.amount, made.credits)
+        self.amounts_read[measure.key] = made
+        return made
+
+    def _rule(self, measure: Measure) -> DebitCredit | DebitCreditSide | None:
+        """Return how a measure is filled from debits and credits; None if it is filled otherwise."""
+        rule = self.binding.format.amount
+        return rule if rule is not None and rule.column == measure.column else None
+
+    def written_amounts(self, measure: Measure) -> WrittenAmounts:
         """Return a measure as integers in units of its last decimal place, and as it is written."""
-        rule, numbers, filling = self.binding.format.amount, self.binding.format.numbers, None
-        if rule is None or rule.column != measure.column:
+        rule, numbers = self._rule(measure), self.binding.format.numbers
+        if rule is None:
             filling = self.binding.fillings.get(measure.column)
             if filling is not None and filling.product:
                 factors = [self.extracted(name) for name in filling.product]
@@ -102,14 +129,29 @@ class ExtractMapper:
             written = self.column(measure.column)
             return WrittenAmounts(written, read_amounts(written, numbers, measure.places))
         if isinstance(rule, DebitCredit):
-            name = rule.credit
-            made = subtract(self.extracted(rule.debit), self.extracted(name), rule, numbers, measure.places)
-        else:
-            name = rule.amount
-            made = by_side(self.extracted(name), self.extracted(rule.side), rule, numbers, measure.places)
-        if rule.credits is None and made.credits is not None:
-            self._refuse_negative(name, made.credits)
-        return made
+            return subtract(self.extracted(rule.debit), self.extracted(rule.credit), rule, numbers, measure.places)
+        return by_side(self.extracted(rule.amount), self.extracted(rule.side), rule, numbers, measure.places)
+
+    def exact(self, measure: Measure) -> pl.Series:
+        """Return a measure in units of the twelfth decimal place: as it was read, else as it is written."""
+        read = self.amounts_read[measure.key].read
+        units = read.values.cast(pl.Int128) * pl.Series([10 ** (EXACT_PLACES - measure.places)], dtype=pl.Int128)
+        faulty = read.reasons.is_not_null()
+        return units.scatter(faulty.arg_true(), self._written_units(measure, faulty)) if faulty.any() else units
+
+    def _written_units(self, measure: Measure, rows: pl.Series) -> pl.Series:
+        """Return some amounts of a measure as they are written; null for products and what is no number."""
+        rule, numbers = self._rule(measure), self.binding.format.numbers
+        if isinstance(rule, DebitCredit):
+            sides = self.extracted(rule.debit).filter(rows), self.extracted(rule.credit).filter(rows)
+            return exact_difference(*sides, rule, numbers)
+        if rule is not None:
+            signed = self.extracted(rule.amount).filter(rows), self.extracted(rule.side).filter(rows)
+            return exact_by_side(*signed, rule, numbers)
+        filling = self.binding.fillings.get(measure.column)
+        if filling is not None and filling.product:
+            return pl.repeat(None, int(rows.sum()), dtype=pl.Int128, eager=True)
+        return exact_units(self.column(measure.column).filter(rows), numbers)
 
     def _refuse_negative(self, name: str, credits_: pl.Series) -> None:
         """Raise LoadFailed if most credits are negative: the minus may mark credits, or reversals of them."""

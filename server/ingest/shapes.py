@@ -1,22 +1,25 @@
 """Shapes: the columns of an extract judged and mapped to those of facts, members or nodes."""
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 
 import polars as pl
 
 from engine.facts.landing import SCENARIO
-from engine.model.catalogue import Catalogue, Dimension, Domain
+from engine.model.catalogue import Catalogue, Dimension, Domain, Measure
 from engine.model.errors import quoted
 from engine.model.exact import Exact
 from engine.model.fact_store import DATE
 from engine.model.members.trees import HierarchyFault, leaf_members, ragged_nodes
 from server.feeds.bindings import MEMBER_COLUMNS, NODE_COLUMNS, attributes_of
-from server.files.amounts import plain_numbers, plain_texts
+from server.feeds.feeds import Binding
+from server.files.amounts import plain_texts
 from server.files.columns import parse_days, to_text
 from server.files.dates import hint_days, iso_texts
 from server.files.rejects import VALIDATE, LoadFailed
 from server.files.reshape import columns_of_file
+from server.ingest.controls import LoadControl
 from server.ingest.mapper import ExtractMapper
 from server.ingest.rates import LiveTables, convert, parse_day_ranges
 from server.ingest.rounding import RoundingDifference
@@ -25,9 +28,17 @@ VALIDITY = re.compile(r"(valid|effective)[ _-]?(from|to|until|through)", re.IGNO
 
 
 def shape_facts(
-    shaping: ExtractMapper, domain: Domain, catalogue: Catalogue, tables: LiveTables, difference: RoundingDifference
+    shaping: ExtractMapper,
+    domain: Domain,
+    catalogue: Catalogue,
+    tables: LiveTables,
+    difference: RoundingDifference,
+    control: LoadControl,
 ) -> pl.DataFrame:
-    """Return the facts of an extract as the store takes them; `difference` learns what rounding does."""
+    """Return the facts of an extract as the store takes them.
+
+    `difference` learns what rounding does, and `control` which amounts are read, blank and rejected.
+    """
     rejects, binding = shaping.rejects, shaping.binding
     columns: dict[str, pl.Series] = {}
     if binding.scenario:
@@ -48,13 +59,10 @@ def shape_facts(
         columns[key] = shaping.ids(column)
         shaping.reject_faults(column, columns[key])
         reject_unknown(shaping, catalogue.dimensions[key], column, columns[key], tables)
-    amounts: dict[str, pl.Series] = {}  # as the extract has them
-    for key, measure in domain.measures.items():
-        if binding.conversion and key == binding.conversion.into:
-            continue
+    for key, measure in measures_read(binding, domain).items():
         amount = shaping.amounts(measure)
         rejects.where(amount.read.reasons.is_not_null(), measure.column, amount.written, amount.read.reasons)
-        columns[key], amounts[key] = amount.read.values, amount.written
+        columns[key] = amount.read.values
         shaping.residues += amount.read.residues
     if conversion := binding.conversion:
         units = columns[conversion.measure]
@@ -62,8 +70,15 @@ def shape_facts(
     for column in domain.texts:
         columns[column] = shaping.ids(column)
     if rejects.batch:
-        rejects.weigh({key: plain_numbers(amount, binding.format.numbers) for key, amount in amounts.items()})
+        rejects.weigh({key: shaping.exact(domain.measures[key]) for key in shaping.amounts_read})
+    control.judged(shaping, rejects)
     return shaping.finish(columns)
+
+
+def measures_read(binding: Binding, domain: Domain) -> Mapping[str, Measure]:
+    """Return the measures of a domain that a feed reads: all but the one that it converts into."""
+    into = binding.conversion.into if binding.conversion else None
+    return {key: measure for key, measure in domain.measures.items() if key != into}
 
 
 def refuse_outside(shaping: ExtractMapper, domain: Domain, catalogue: Catalogue, days: pl.Series) -> None:

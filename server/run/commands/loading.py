@@ -13,6 +13,8 @@ from server.feeds.feeds import Binding, LoadStatus
 from server.feeds.instance import ServedInstance
 from server.files.rejects import RejectSum, format_rejects, report_file
 from server.files.workbook_reader import READER
+from server.ingest.control_tables import control_line, control_table, controls_file
+from server.ingest.controls import FileControl
 from server.ingest.folder import BooksFolder, TargetBusy
 from server.ingest.load import BindingFailed, load
 from server.ingest.provision import tables_of
@@ -21,6 +23,7 @@ from server.run.commands.provision import tell_completeness
 from server.run.embedded.platform import Platform
 from server.run.shelves import open_books
 
+MAX_LINES = 200  # of control tables at a terminal
 AGAIN = "then load again"
 ADVICE = {
     LoadStatus.FAILED_CONNECT: "See that the source, or the engine of `facts`, is up and that its environment variable "
@@ -43,7 +46,11 @@ def load_feeds(
     periods: PeriodRange | None,
     due_at: datetime | None,
 ) -> int:
-    """Load some feeds, print what they brought, and return the exit status."""
+    """Load some feeds, print what they brought, and return the exit status.
+
+    A load of the daemon prints no amount: its output goes to the daemon's log.
+    """
+    money = due_at is None
     if any(binding.extract.lower().endswith(".xlsx") for binding in chosen):
         READER.begin()
     place = BooksFolder(
@@ -60,19 +67,24 @@ def load_feeds(
         err.print(f"Nothing was published: {held}. Load again when it has ended.", markup=False)
         return FAULTY
     except BindingFailed as failure:
-        err.print(f"Nothing was published. {failure} ({failure.status.value})", markup=False)
-        tell_rejects(place, failure.load_id, failure.rejects, failure.sums)
+        says = str(failure) if money else f"{failure.binding}: {failure.recorded}"
+        err.print(f"Nothing was published. {says} ({failure.status.value})", markup=False)
+        tell_rejects(place, failure.load_id, failure.rejects, failure.sums, money=money)
+        tell_controls([file for file in failure.controls if file.fails], place, failure.load_id, money=money)
         err.print(ADVICE[failure.status], markup=False)
         return FAULTY
     for loaded in done:
         others = f"; {loaded.not_loaded}" if loaded.not_loaded else ""
         rows = f"{loaded.rows_landed:,} of {loaded.rows_read:,} rows"
         out.print(f"{loaded.binding}: {rows} ({loaded.load}){others}", markup=False)
-        for remark in loaded.detected:
+        for remark in loaded.detected if money else ():  # it holds texts of rows
             out.print(f"  read with {remark}", markup=False, soft_wrap=True)
-        for said in filter(None, (*loaded.warnings, loaded.rounded, loaded.residues)):
+        for said in filter(None, (*loaded.warnings, *((loaded.rounded, loaded.residues) if money else ()))):
             out.print(f"  {said}", markup=False)
-        tell_rejects(place, loaded.load, loaded.rejects, loaded.sums)
+        tell_controls(loaded.controls, place, loaded.load, money=money)
+        tell_rejects(place, loaded.load, loaded.rejects, loaded.sums, money=money)
+    if not money:
+        return DONE
     catalogue, filled = instance.catalogue, {binding.target for binding in chosen}
     of_domains = {domain.key: {domain.table, *tables_of(domain, catalogue)} for domain in catalogue.domains.values()}
     with open_books(instance, place.folder, place.store, writes=True) as books:
@@ -93,13 +105,33 @@ def showing() -> Iterator[Callable[[str, str, int], None]]:
         yield show
 
 
-def tell_rejects(place: BooksFolder, load_id: str, rejects: pl.DataFrame, sums: Sequence[RejectSum]) -> None:
-    """Print the rejected rows by reason, the first of them, and where all that were read are."""
+def tell_controls(files: Sequence[FileControl], place: BooksFolder, load_id: str, *, money: bool) -> None:
+    """Print a line for each file, or its whole control table where one fails, and where all tables are."""
+    lines = [line for file in files for line in told_control(file, money=money)]
+    for line in lines[:MAX_LINES]:
+        out.print(f"  control {line}", markup=False, soft_wrap=True)
+    if files:
+        more = f"{len(lines) - MAX_LINES:,} more lines; " if len(lines) > MAX_LINES else ""
+        out.print(f"  control tables: {more}{controls_file(place.controls, load_id)}", markup=False, soft_wrap=True)
+
+
+def told_control(file: FileControl, *, money: bool) -> Iterator[str]:
+    """Yield the control of a file as it is shown at a terminal."""
+    if file.fails and money:
+        yield from control_table(file)
+    else:
+        yield control_line(file, money=money)
+
+
+def tell_rejects(
+    place: BooksFolder, load_id: str, rejects: pl.DataFrame, sums: Sequence[RejectSum], *, money: bool
+) -> None:
+    """Print the rejected rows by reason, with their amounts the first of them, and where all that were read are."""
     if not sums:
         return
     err.print("  rejected:", markup=False)
     for each in sums:
-        err.print(f"    {each}", markup=False, soft_wrap=True)
-    for line in format_rejects(rejects):
+        err.print(f"    {each if money else f'{each.rows:,}: {each.words}'}", markup=False, soft_wrap=True)
+    for line in format_rejects(rejects) if money else ():
         err.print(f"  {line}", markup=False, soft_wrap=True)
     err.print(f"  all that were read: {report_file(place.rejects, load_id)}", markup=False, soft_wrap=True)

@@ -1,5 +1,6 @@
 """`tieout load`, `tieout loads` and `tieout provision` as an operator meets them."""
 
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -91,6 +92,25 @@ def test_rejected_rows_are_on_the_screen_and_in_a_file_that_the_history_names(mo
     assert path.read_text().splitlines()[2] == "gl_2021-01.csv,2,amount,x,is no number,"
     assert f"rejected rows: {path}" in tieout("loads", "--status", "failed_validate", "--instance", monthly).stdout
     assert len(attempts(monthly, monthly / ".tieout")) == 3
+
+
+def test_a_load_that_the_daemon_starts_prints_counts_and_no_amounts(monthly: Path) -> None:
+    rows = "2021-01-05,actual,10,7391.17\n2021-01-05,actual,77,8264.25\n"
+    (monthly / "data" / "gl_2021-01.csv").write_text(f"date,scenario,account,amount\n{rows}")
+    due = ("--period", "2021-01", "--due", "2021-04-01T05:15:00+02:00", "--instance", monthly)
+    allowed = monthly / "integrations.yaml"
+    brought(monthly, "account")
+    failed = tieout("load", "gl", *due)
+    known = yaml.safe_load(allowed.read_text())
+    known["bindings"]["gl"] |= {"unknown_members": "reject", "rejects": {"allow": {"member": 1}}}
+    allowed.write_text(yaml.safe_dump(known))
+    told, whole = tieout("load", "gl", *due), tieout("load", "gl", "--period", "2021-01", "--instance", monthly)
+    assert (failed.returncode, told.returncode, whole.returncode) == (0, 0, 0)
+    assert "control gl_2021-01.csv: 2 rows; amount 2 = 1 loaded + 1 rejected\n" in told.stdout
+    assert "1: account is no member of account" in told.stderr
+    assert "Σ 15,655.42 = 7,391.17 loaded + 8,264.25 rejected" in whole.stdout
+    for printed in (failed, told):
+        assert not re.search(r"7,?391|8,?264|15,?655", printed.stdout + printed.stderr)
 
 
 def test_the_history_is_filtered_and_cut(monthly: Path) -> None:
