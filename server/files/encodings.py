@@ -4,9 +4,8 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Final
-
-from charset_normalizer import from_bytes
 
 from server.files.findings import Ambiguity, Finding, Reading
 
@@ -85,7 +84,8 @@ def other_encoding(head: bytes, start: int) -> Finding | Ambiguity:
 
 def readings(lines: bytes) -> Iterator[tuple[str, str]]:
     """Yield the encodings in which lines are words, each with another text, those alone that fit a language best."""
-    matches = {match.encoding: match.coherence for match in from_bytes(lines)}
+    detected = import_module("charset_normalizer").from_bytes(lines)  # for those alone that are not UTF-8
+    matches: dict[str, float] = {match.encoding: match.coherence for match in detected}
     texts: dict[str, str] = {}
     for encoding in dict.fromkeys((*USUAL, *matches)):
         text = lines.decode(encoding, "replace")

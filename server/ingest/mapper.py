@@ -184,8 +184,8 @@ class ExtractMapper:
 
     def reject_faults(self, name: str, ids: pl.Series) -> None:
         """Reject rows whose id is a word of the product, or the error of a formula: two of them are not one member."""
-        own = ids.is_in(list(OWN_WORDS)) | ids.str.ends_with(OWN)
-        if own.any():
+        closed = ids.str.ends_with(")")  # as all words of the product are: the others are not looked up
+        if closed.any() and (own := closed & (ids.is_in(list(OWN_WORDS)) | ids.str.ends_with(OWN))).any():
             words = first_of(ids.filter(own).unique().sort().to_list(), 3)
             self.rejects.where(own, name, ids, f"is a word of Tieout, not an id ({words}): give the member another one")
         if ids.str.starts_with("#").any():

@@ -77,7 +77,7 @@ def test_the_note_is_a_caution() -> None:
     assert NOTES["shared_rows"].severity is Severity.CAUTION
 
 
-@pytest.mark.parametrize("word", ["(others)", "(unassigned)", "(all)", "(undated)", "X/(own)"])
+@pytest.mark.parametrize("word", [*sorted(OWN_WORDS), "X/(own)"])
 def test_a_load_rejects_an_id_that_is_a_word_of_the_product(tmp_path: Path, word: str) -> None:
     with pytest.raises(BindingFailed, match="1 of 4 rows rejected"):
         grouped(tmp_path, rows=f"{ROWS}\n2026-01-02 actual {word} 5")
