@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import httpcore2
 import pytest
@@ -25,7 +26,7 @@ pytest_plugins = ["tests.support.fixtures", "tests.support.attached_books"]
 UNCUT = "1000000"  # an answer budget that nothing in these tests exceeds
 AW = ROOT / "instances" / "adventureworks"
 
-SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck), "report_multiple_bugs": False}
+SLOW: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck), "report_multiple_bugs": False}
 settings.register_profile("short", max_examples=25, derandomize=True, **SLOW)
 settings.register_profile("thorough", max_examples=100, derandomize=True, **SLOW)  # of the mutations
 settings.register_profile("deep", max_examples=100, **SLOW)  # of each round of `make test-deep`

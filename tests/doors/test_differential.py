@@ -29,7 +29,7 @@ def calls(case: dict[str, Any]) -> list[dict[str, Any]]:
 def check_each(books: CaseBooks, case: dict[str, Any]) -> None:
     """Check calls whose right figure is one figure, of the cell that the call names or of the total."""
     for ask in calls(case):
-        given = {name: value for name, value in ask["arguments"].items() if name != "metrics"}
+        given: dict[str, Any] = {name: value for name, value in ask["arguments"].items() if name != "metrics"}
         figures = books.figures(*ask["arguments"]["metrics"], given.pop("period"), given.pop("scenario"), **given)
         assert figures.get((ask.get("cell", "Total"),)) == number(ask["right"]), ask
 
@@ -66,14 +66,18 @@ def check_cut_periods(books: CaseBooks, case: dict[str, Any]) -> None:
     """F11: a filter by periods that cut those of the range is refused."""
     for ask in calls(case):
         start, _, end = ask["arguments"]["period"].partition("..")
-        given = {"metrics": ["m"], "scenarios": [{"scenario": "actual"}], "filters": {"mth": ["2025-05"]}}
+        given: dict[str, Any] = {
+            "metrics": ["m"],
+            "scenarios": [{"scenario": "actual"}],
+            "filters": {"mth": ["2025-05"]},
+        }
         books.fed.refused("run_metric", **given, period_start=start, period_end=end or start)
 
 
 def check_ranked(books: CaseBooks, case: dict[str, Any]) -> None:
     """F12: members are ranked by the sub-totals of this answer."""
     for ask in calls(case):
-        given = {
+        given: dict[str, Any] = {
             name: value for name, value in ask["arguments"].items() if name not in ("metrics", "scenario", "period")
         }
         first = next(iter(books.figures("m", "2026-01", **given)))
@@ -116,7 +120,12 @@ def check_others(books: CaseBooks, _case: dict[str, Any]) -> None:
 
 def check_holds(books: CaseBooks, _case: dict[str, Any]) -> None:
     """F16: (others) counts the members that have a row without `top`."""
-    given = {"dimensions": ["tree", "area", "product"], "subtotals": True, "order_by": "pq@actual", "top": 1}
+    given: dict[str, Any] = {
+        "dimensions": ["tree", "area", "product"],
+        "subtotals": True,
+        "order_by": "pq@actual",
+        "top": 1,
+    }
     answer = books.ask("run_metric", "2026-01", metrics=["pq", "largest"], **given)
     held = {members(row): row.get("holds") for row in answer["rows"]}
     assert held["Sales", "(others)", "(others)"] == 1

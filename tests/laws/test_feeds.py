@@ -159,7 +159,7 @@ def binding_of(feed: str, secret: str) -> Binding:
 def attempts_of(feed: str, binding: Binding, secret: str) -> list[LoadAttempt]:
     """Return loads of a feed, of all and of a period, with counts, days and words that only some may read."""
     number = sum(map(ord, secret))
-    begun = {
+    begun: dict[str, Any] = {
         "binding": binding.key,
         "source": binding.source.key,
         "target": binding.target,

@@ -1,5 +1,7 @@
 """The law of kept reports: one opens only for whoever may see every row that it may have been made of."""
 
+from typing import Any
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -12,7 +14,10 @@ from tests.laws.scoped.writing import profiles_text, write
 from tests.support.books import load_instance
 from tests.support.memory import folder_in_memory
 
-ASKED = {"scenarios": {"A": "actual", "B": "budget", "V": "var(actual,budget)"}, "period": ("2020-01", "2020-03")}
+ASKED: dict[str, Any] = {
+    "scenarios": {"A": "actual", "B": "budget", "V": "var(actual,budget)"},
+    "period": ("2020-01", "2020-03"),
+}
 
 
 @st.composite

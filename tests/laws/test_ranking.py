@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -46,7 +47,7 @@ def test_a_ranking_is_by_the_oracles_figures_and_its_others_are_what_it_says(
             )
             figures = {member: of_member(books, request, metric, column, member) for member in members}
             ordered = in_order(figures, asc=asc)
-            ranking = {"order_by": f"{metric}@{column.text}", "asc": asc, "top": top}
+            ranking: dict[str, Any] = {"order_by": f"{metric}@{column.text}", "asc": asc, "top": top}
             if len(ordered) > top and shares(books, request):
                 refused(door, books, request, ranking)
                 continue

@@ -66,13 +66,17 @@ def test_profit_and_loss_by_period_against_budget(adventureworks: McpBooks, name
 
 def test_calendar_years_beside_fiscal_years(adventureworks: McpBooks) -> None:
     """The months of the oracle, added by calendar year: fiscal years of the same books begin in July."""
-    asked = {"scenarios": against("budget", "actual", "budget"), "period_start": "2005-07", "period_end": "2008-06"}
+    asked: dict[str, Any] = {
+        "scenarios": against("budget", "actual", "budget"),
+        "period_start": "2005-07",
+        "period_end": "2008-06",
+    }
     by_year, by_quarter, ranged = (
         statement(adventureworks, "full_pnl", **asked, dimensions=["calendar_quarter"]),
         statement(adventureworks, "full_pnl", **asked, dimensions=["quarter"]),
         statement(adventureworks, "full_pnl", **{**asked, "period_start": "CY2006", "period_end": "CY2007"}),
     )
-    by_month = {**asked, "scenarios": {"actual": "actual"}}
+    by_month: dict[str, Any] = {**asked, "scenarios": {"actual": "actual"}}
     crossed = statement(adventureworks, "full_pnl", **by_month, dimensions=["calendar_year", "month"])
     months: dict[tuple[int, str], Decimal] = {}
     for row in oracle("A10_pl_orig_month"):
@@ -257,13 +261,17 @@ def test_closing_balances_at_the_last_posting_date(
 def test_every_node_rolls_up_with_its_operators(adventureworks: McpBooks) -> None:
     start, end = WHOLE["orig"]
     for row in oracle("B50_unary_rollup"):
-        asked = {"period_start": start, "period_end": end, "filters": {"account_tree": str(row["node"])}}
+        asked: dict[str, Any] = {
+            "period_start": start,
+            "period_end": end,
+            "filters": {"account_tree": str(row["node"])},
+        }
         assert metrics(adventureworks, "amount", **asked)[TOTAL] == [exactly(row["rolled_with_operators"])], row
 
 
 def test_own_postings_of_every_account(adventureworks: McpBooks) -> None:
     start, end = WHOLE["orig"]
-    asked = {"period_start": start, "period_end": end, "dimensions": ["account"]}
+    asked: dict[str, Any] = {"period_start": start, "period_end": end, "dimensions": ["account"]}
     shown = metrics(adventureworks, "amount", scenarios=("actual", "budget"), **asked)
     for row in oracle("A04_account_nodes"):
         sums = [value for value in shown.get(str(row["k"]), []) if value is not None]
@@ -309,9 +317,9 @@ def test_scenarios_as_loaded(adventureworks: McpBooks) -> None:
 def by_members(books: McpBooks, view: str, dimension: str) -> dict[str, list[Decimal | None]]:
     """Return the amounts of actual and budget by member of a dimension."""
     start, end = WHOLE[view]
-    asked = {"period_start": start, "period_end": end}
+    asked: dict[str, Any] = {"period_start": start, "period_end": end}
     if dimension == "date":
-        asked = dict(zip(asked, days(view), strict=True))
+        asked: dict[str, Any] = dict(zip(asked, days(view), strict=True))
     return metrics(books, "amount", scenarios=SCENARIOS[view], dimensions=[dimension], **asked)
 
 

@@ -15,7 +15,7 @@ from tests.support.serving import McpBooks
 HEADCOUNT, UNITS, FEET = "96", "97", "99"
 SIGNS = {"+": 1, "-": -1, "~": 0}
 YEARS = ("2006", "2007", "2008")
-WHOLE = {"period_start": "2006", "period_end": "2008"}
+WHOLE: dict[str, Any] = {"period_start": "2006", "period_end": "2008"}
 
 
 def table(name: str) -> Iterator[dict[str, str]]:

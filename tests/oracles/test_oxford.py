@@ -15,10 +15,10 @@ from tests.support.books import OXFORD, UserLoad
 from tests.support.oracles import TOTAL, exactly, metrics, oracle_of, statement
 from tests.support.serving import McpBooks, Server, connected
 
-YEARS = {"period_start": "2014", "period_end": "2018"}
+YEARS: dict[str, Any] = {"period_start": "2014", "period_end": "2018"}
 MONTHS = {"period_start": "2014-01", "period_end": "2018-01"}
 WEEKS = {"period_start": "2014-W02", "period_end": "2018-W05"}
-DAYS = {"period_start": "2014-01-07", "period_end": "2018-01-30"}
+DAYS: dict[str, Any] = {"period_start": "2014-01-07", "period_end": "2018-01-30"}
 BY_PERIOD = [("A10_by_m", MONTHS), ("A10_by_w", WEEKS)]
 UNDATED_FILE = "2014-Q2"
 
@@ -115,7 +115,7 @@ def test_calendar_years_beside_fiscal_years_that_begin_in_april(oxford: McpBooks
     wanted: dict[str, Decimal] = defaultdict(Decimal)
     for row in oracle("A10_by_m"):
         wanted[f"CY{row['period'][:4]}"] += Decimal(row["s"])
-    bounds = {"period_start": "CY2014", "period_end": "CY2018"}
+    bounds: dict[str, Any] = {"period_start": "CY2014", "period_end": "CY2018"}
     assert {
         year: value for year, (value,) in held(metrics(oxford, "spend", dimensions=["period"], **bounds)).items()
     } == wanted

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def test_suspense_is_not_counted_where_it_is_hidden(suspense_hidden: McpBooks) -
 
 
 def test_repeated_rows_are_kept_and_counted(oxford: McpBooks) -> None:
-    asked = {"period_start": "2015-09", "dimensions": ["transaction"]}
+    asked: dict[str, Any] = {"period_start": "2015-09", "dimensions": ["transaction"]}
     counted = held(metrics(oxford, "payments", "spend", **asked))
     repeated = [(count, amount) for count, amount in counted.values() if count and amount and count > 1]
     (row,) = oracle("A20_duplicates")
@@ -49,7 +50,11 @@ def test_repeated_rows_are_kept_and_counted(oxford: McpBooks) -> None:
 
 def test_undated_rows_are_shown_though_no_period_has_them(oxford: McpBooks) -> None:
     (undated,) = [row for row in oracle("A11_undated") if row["s"] is not None]
-    asked = {"source_key": "payments", "scenario_id": "actual", "columns": ["file_quarter", "amount", "paid_date"]}
+    asked: dict[str, Any] = {
+        "source_key": "payments",
+        "scenario_id": "actual",
+        "columns": ["file_quarter", "amount", "paid_date"],
+    }
     shown = oxford.ask("inspect_rows", **asked, filters={"period": "(unassigned)"})
     assert {row[0] for row in shown["rows"]} == {undated["file_quarter"]}
     assert len(shown["rows"]) == undated["n"]
@@ -60,7 +65,12 @@ def test_undated_rows_are_shown_though_no_period_has_them(oxford: McpBooks) -> N
 def test_repeated_rows_are_shown_as_often_as_they_stand(oxford: McpBooks) -> None:
     columns = ["service_area", "category", "account", "paid_date", "transaction", "spend_type", "supplier_id",
                "supplier", "amount"]  # fmt: skip
-    asked = {"source_key": "payments", "scenario_id": "actual", "period_start": "2015-09", "columns": columns}
+    asked: dict[str, Any] = {
+        "source_key": "payments",
+        "scenario_id": "actual",
+        "period_start": "2015-09",
+        "columns": columns,
+    }
     rows = Counter(map(tuple, oxford.ask("inspect_rows", **asked)["rows"]))
     repeated = {row: count for row, count in rows.items() if count > 1}
     (known,) = oracle("A20_duplicates")
@@ -70,7 +80,12 @@ def test_repeated_rows_are_shown_as_often_as_they_stand(oxford: McpBooks) -> Non
 
 
 def test_credits_of_each_week_are_in_its_rows(oxford: McpBooks) -> None:
-    asked = {"source_key": "payments", "scenario_id": "actual", "columns": ["amount"], "filters": {"metric": "spend"}}
+    asked: dict[str, Any] = {
+        "source_key": "payments",
+        "scenario_id": "actual",
+        "columns": ["amount"],
+        "filters": {"metric": "spend"},
+    }
     for row in oracle("A10_by_w")[::10]:
         shown = oxford.ask("inspect_rows", **asked, period_start=row["period"])
         amounts = [exactly(amount) for amount, _ in shown["rows"]]

@@ -103,7 +103,7 @@ def test_not_computable_names_the_members_where_a_total_is_there(books: Door) ->
 
 
 def test_no_window_comes_before_the_books(books: Door) -> None:
-    asked = {"scenarios": {"A": "actual", "PY": "actual@py"}, "period": ("2020-02-28", "2020-02-29")}
+    asked: dict[str, Any] = {"scenarios": {"A": "actual", "PY": "actual@py"}, "period": ("2020-02-28", "2020-02-29")}
     report = books.metric("sales", dimensions=["date"], **asked)
     gl = {"scenario": "actual", "domain": "gl", "first": "2021-01-05", "last": "2021-03-05"}
     assert blanks(report) == [
@@ -333,7 +333,7 @@ def test_the_causes_of_a_variance_in_a_ranking_are_those_of_its_members(tmp_path
     dimensions = "account: {kind: leaf}\nentity: {kind: leaf}\ndate: {kind: leaf, grain: date}"
     books = small_books(tmp_path, facts={"gl": facts}, domains={"gl": DOMAINS["gl"]}, dimensions=dimensions)
     period = ("2021-02", "2021-03")
-    ranked = {"dimensions": ["entity"], "order_by": "sales@A", "top": 3}
+    ranked: dict[str, Any] = {"dimensions": ["entity"], "order_by": "sales@A", "top": 3}
     report = books.metric("sales", "cash", scenarios={**A, "V": "var(actual,budget)"}, period=period, **ranked)
     shown = figures(report, "metric", "alias", "entity")
     assert [shown["cash", "V", entity] for entity in ("E1", "E2", "E3")] == [None, None, 1]

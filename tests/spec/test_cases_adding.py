@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -293,7 +294,7 @@ def test_what_cannot_be_weighed_says_so_instead_of_a_figure(tmp_path: Path) -> N
 
 def test_what_any_scenario_shows_decides_what_can_be_weighed(tmp_path: Path) -> None:
     books_of(tmp_path, ORDERS + "\n2021-01-05 budget E2 C1 1", KINDS)
-    asked = {"scenarios": A, "period": "2021-Q1", "filters": {"tree": "all"}}
+    asked: dict[str, Any] = {"scenarios": A, "period": "2021-Q1", "filters": {"tree": "all"}}
     one = "{dimensions: {entity: {allow: [E1]}}}"
     alone = granting(tmp_path, f"{{actual: {one}, budget: {one}}}")
     assert figure(alone.metric("customers", **asked)) == 2  # E2, which weighs -1, is not there
@@ -303,7 +304,7 @@ def test_what_any_scenario_shows_decides_what_can_be_weighed(tmp_path: Path) -> 
 
 def test_variances_of_what_does_not_add_up_need_both_sides(tmp_path: Path) -> None:
     books = books_of(tmp_path, ORDERS + "\n2020-01-05 actual E1 C1 10", KINDS)
-    asked = {"scenarios": {"V": "var(actual,actual@py)"}, "period": "2021-Q1", "dimensions": ["entity"]}
+    asked: dict[str, Any] = {"scenarios": {"V": "var(actual,actual@py)"}, "period": "2021-Q1", "dimensions": ["entity"]}
     shown = books.metric("orders", "customers", "largest", **asked)
     found = figures(shown, "entity", "metric")
     assert [found["E2", "orders"], found["E2", "customers"], found["E2", "largest"]] == [3, None, None]

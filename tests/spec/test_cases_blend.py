@@ -3,6 +3,7 @@
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,7 +122,7 @@ def test_a_blend_is_open_where_the_scenario_that_its_last_day_comes_from_is(tmp_
             budget:   {alias: Budget, kind: budget}
         """,
     )
-    asked = {"scenarios": {"V": "var(actual+forecast,budget)"}, "dimensions": ["entity"]}
+    asked: dict[str, Any] = {"scenarios": {"V": "var(actual+forecast,budget)"}, "dimensions": ["entity"]}
     closed, opened = (books.metric("revenue", period=month, **asked) for month in ("2021-02", "2021-04"))
     assert figures(closed, "entity") == {"A": 10, "B": -7, None: 3}
     assert figures(opened, "entity") == {"A": 12, "B": None, None: 5}

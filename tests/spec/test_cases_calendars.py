@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_t70_calendar_codes_beside_fiscal_ones(books: Door) -> None:
 
 
 def test_t70_calendar_years_are_broken_down_by(books: Door) -> None:
-    asked = {"scenarios": {"A": "actual"}, "period": ("2024-01", "2026-12")}
+    asked: dict[str, Any] = {"scenarios": {"A": "actual"}, "period": ("2024-01", "2026-12")}
     by_year = figures(books.metric("revenue", **asked, dimensions=["calendar_year"]), "calendar_year")
     assert by_year == {
         **{f"CY{year}": total(f"{year}-01-01", f"{year}-12-31") for year in (2024, 2025, 2026)},

@@ -196,7 +196,7 @@ def test_t07_members_without_a_close_are_named_whichever_balance_lacks_it(
         dimensions="account: {kind: leaf}\nentity: {kind: leaf}",
         statements={"all": "\n".join(f"- {{metric: {key}}}" for key in (*metrics, "people.headcount"))},
     )
-    asked = {"scenarios": A, "period": ("2021-01", "2021-02")}
+    asked: dict[str, Any] = {"scenarios": A, "period": ("2021-01", "2021-02")}
     report = books.metric(*metrics, **asked, dimensions=["entity"])
     late = [dict(note.about) for note in report.notes if note.code == "incomplete_close"]
     assert late == [{"lines": ("debts",), "members": ("E1",), "anchor": "2021-02"}]
@@ -257,7 +257,7 @@ def test_t10_prior_year_of_a_balance_closes_inside_the_shifted_window(tmp_path: 
 
 def test_a_filter_does_not_move_the_anchor(tmp_path: Path) -> None:
     books = balances(tmp_path, "2021-04 actual E1 stock 50\n2021-05 actual E1 stock 40\n2021-04 actual E2 stock 30")
-    asked = {"scenarios": A, "period": ("2021-04", "2021-05")}
+    asked: dict[str, Any] = {"scenarios": A, "period": ("2021-04", "2021-05")}
     assert figure(books.metric("balance", filters={"entity": "E2"}, **asked)) is None
     assert figure(books.metric("balance", filters={"entity": "E1"}, **asked)) == 40
 

@@ -3,6 +3,7 @@
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,7 +102,7 @@ def test_t77_trading_periods_are_broken_down_by(retail: Door) -> None:
 
 
 def test_t77_a_range_is_of_whole_trading_periods(retail: Door) -> None:
-    asked = {"scenarios": A, "dimensions": ["trading_period"]}
+    asked: dict[str, Any] = {"scenarios": A, "dimensions": ["trading_period"]}
     february = figures(retail.metric("revenue", period="2026-02", **asked), "trading_period")
     assert february == {"TY2026-P01": total("2026-02-01", "2026-02-28"), None: total("2026-02-01", "2026-02-28")}
     with pytest.raises(DimensionUnavailable, match=r"do not fit into Mar 2026.* periods: TY2026-P02 to TY2026-P03\.$"):
@@ -113,7 +114,7 @@ def test_t77_a_range_is_of_whole_trading_periods(retail: Door) -> None:
 
 
 def test_t77_trading_periods_filter_days(retail: Door) -> None:
-    days = {"scenarios": A, "period": ("2026-01-01", "2026-06-30")}
+    days: dict[str, Any] = {"scenarios": A, "period": ("2026-01-01", "2026-06-30")}
     kept = retail.metric("revenue", **days, filters={"trading_period": ["TY2026-P01", "TY2026-P03"]})
     assert figures(kept, "alias") == {"A": weeks("2026-02-01", 0, 4) + weeks("2026-02-01", 8, 5)}
     with pytest.raises(BadPeriod, match="the months of the range do not make up trading periods"):
@@ -181,7 +182,9 @@ def test_t77_data_by_trading_period_is_loaded_by_its_codes(tmp_path: Path) -> No
 
 
 def test_t77_notes_speak_of_trading_periods(tmp_path: Path) -> None:
-    days = [date(2026, 2, 3) + timedelta(days=28 * at) for at in range(5)] + [date(2027, 2, 5)]  # outside its years
+    days: dict[str, Any] = [date(2026, 2, 3) + timedelta(days=28 * at) for at in range(5)] + [
+        date(2027, 2, 5)
+    ]  # outside its years
     facts = "\n".join(
         ["date scenario amount", *(f"{day} actual 10" for day in days), *(f"{day} budget 9" for day in days[:3])]
     )

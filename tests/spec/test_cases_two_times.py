@@ -103,7 +103,7 @@ def test_t78_months_by_trading_week_cut_the_weeks(retail: Door) -> None:
 
 
 def test_t78_a_balance_and_a_count_of_the_days_that_two_calendars_share(retail: Door) -> None:
-    asked = {"scenarios": A, "period": "TY2026-P03", "dimensions": ["trading_period", "month"]}
+    asked: dict[str, Any] = {"scenarios": A, "period": "TY2026-P03", "dimensions": ["trading_period", "month"]}
     april = ("TY2026-P03", "2026-04")
     days = [amount for day, amount in posted() if date(2026, 4, 1) <= day <= date(2026, 4, 30)]
     assert figures(retail.metric("count", **asked), *asked["dimensions"])[april] == len(days)
@@ -192,7 +192,7 @@ def figures_at(report: Report) -> dict[Any, Decimal | None]:
 
 
 def test_t78_what_a_cell_of_two_calendars_cannot_show(retail: Door) -> None:
-    crossed = {"dimensions": ["trading_period", "month"]}
+    crossed: dict[str, Any] = {"dimensions": ["trading_period", "month"]}
     with pytest.raises(BadArguments, match=r"cut each other's periods.*and actual@py moves periods") as shifted:
         retail.metric("revenue", scenarios={"V": "var(actual,actual@py)"}, period="TY2026-Q1", **crossed)
     assert shifted.value.example == {"dimensions": ["trading_period"]}

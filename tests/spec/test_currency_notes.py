@@ -111,7 +111,11 @@ def test_only_the_rows_that_a_figure_reads_count(
 
 def test_each_column_is_judged_by_its_own_window(tmp_path: Path) -> None:
     small = books(tmp_path)
-    by_period = {"filters": {"account": ["sales"]}, "dimensions": ["period"], "period": ("2021-01", "2021-03")}
+    by_period: dict[str, Any] = {
+        "filters": {"account": ["sales"]},
+        "dimensions": ["period"],
+        "period": ("2021-01", "2021-03"),
+    }
     assert said(small.metric("held", scenarios=A, **by_period)) == [
         ("mixed_currency", "held", "actual", "CAD, USD"),
     ]

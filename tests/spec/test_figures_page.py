@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import reduce
 from operator import add
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def metric_of(words: str) -> str:
 
 def keys_of(table: PageTable) -> dict[str, str]:
     """Return the key of every metric of a table, those inside its formulas too."""
-    asked = table.metrics() | {"sum"}
+    asked: dict[str, Any] = table.metrics() | {"sum"}
     formulas = [words.partition(" as ")[0] for words in asked if not words.startswith(("{", "where"))]
     names = {name for formula in formulas for name in re.findall(r"[a-z_]+", formula)}
     return {name: name for name in names} | {words: f"metric_{at}" for at, words in enumerate(sorted(asked - names), 1)}
@@ -264,7 +265,7 @@ def test_a_line_of_another_domain_repeats_its_aggregate_or_is_unavailable(tmp_pa
             "- {formula: {key: ratio, label: Revenue per head, is: revenue / headcount}}\n"
         },
     )
-    asked = {"scenarios": {"X": "actual"}, "period": "2026-01"}
+    asked: dict[str, Any] = {"scenarios": {"X": "actual"}, "period": "2026-01"}
     by_product = figures(books.statement("page", dimensions=["product"], **asked), "line", "product")
     filtered = figures(books.statement("page", filters={"product": "Core"}, **asked), "line")
     for line, row in zip(("revenue", "headcount", "ratio"), answered.body, strict=True):

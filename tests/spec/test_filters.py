@@ -77,7 +77,7 @@ def test_a_balance_closes_in_the_last_filtered_period(by_month: Door) -> None:
 def test_a_missing_side_counts_as_0_by_the_periods_that_a_filter_keeps(tmp_path: Path) -> None:
     rows = "2021-02-15 actual P 1\n2021-03-15 budget P 100\n2021-03-15 budget Q 7\n2021-04-15 actual P 2"
     books = ledger(tmp_path, rows)
-    asked = {"scenarios": {"V": "var(budget,actual)"}}
+    asked: dict[str, Any] = {"scenarios": {"V": "var(budget,actual)"}}
     whole = ("2021-02", "2021-04")
     assert figure(books.metric("revenue", period=whole, **asked)) == 104
     for period, filters in (("2021-03", {}), (whole, {"month": "2021-03"})):  # no actual in March
@@ -119,11 +119,14 @@ def test_a_filter_by_periods_that_cut_those_of_the_range_is_refused(
 
 def test_a_filter_by_periods_that_cut_no_period_of_the_range_keeps_its_days(tmp_path: Path) -> None:
     books = ledger(tmp_path, "\n".join(f"{day} actual P {amount}" for day, amount in IN_WEEKS.items()))
-    asked = {"scenarios": A, "filters": {"month": ["2025-05"]}}
+    asked: dict[str, Any] = {"scenarios": A, "filters": {"month": ["2025-05"]}}
     assert figure(books.metric("revenue", period=("2025-05-01", "2025-06-30"), **asked)) == 111
     assert figure(books.metric("revenue", period=("2025-W19", "2025-W21"), **asked)) == 10
     assert figure(books.metric("revenue", period=("2025-W01", "2025-W04"), **asked)) is None
-    quarter = {"scenarios": A, "filters": {"quarter": "2025-Q2"}}  # it begins before the weeks and ends after them
+    quarter: dict[str, Any] = {
+        "scenarios": A,
+        "filters": {"quarter": "2025-Q2"},
+    }  # it begins before the weeks and ends after them
     assert figure(books.metric("revenue", period=("2025-W18", "2025-W25"), **quarter)) == 1111
 
 
@@ -209,7 +212,7 @@ def test_a_breakdown_under_an_exclusion_shows_what_is_left_of_each_node(sold: Do
 def test_a_drill_part_repeats_the_filter_of_its_own_call(sold: Door) -> None:
     """Filters that select alike share what the books keep, and not the ids that a caller wrote in vain."""
     for excluded in (["A"], ["A", "nowhere"], ["A", "elsewhere"]):
-        asked = {"tree": {"exclude": excluded}}
+        asked: dict[str, Any] = {"tree": {"exclude": excluded}}
         shown = sold.metric("revenue", scenarios=A, period=YEAR, filters=asked, dimensions=["tree"])
         drills = [place.drill["filters"]["tree"] for place in shown.places if place.members]
         assert drills

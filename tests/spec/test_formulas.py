@@ -75,7 +75,7 @@ def test_a_formula_ranks_and_compares(books: Door) -> None:
     )
     assert [place.members[0].id for place in report.places[:-1]] == ["B", "(others)"]
     assert of(report, 1) == [-7, -10, -17]
-    against = {"scenarios": {"V": "var(actual,budget)"}, "period": "2021"}
+    against: dict[str, Any] = {"scenarios": {"V": "var(actual,budget)"}, "period": "2021"}
     assert of(books.metric("revenue", formulas={"each": "revenue / sold"}, **against), 1) == [Fraction(17, 3) - 4]
 
 
@@ -186,5 +186,5 @@ def test_a_formula_that_is_used_by_name_is_computed_as_written_out(tmp_path: Pat
         assert of(report, 1) == of(report, 2) == [expected], text
     statement = books.statement("page", **ASKED)
     assert [of(statement, line) for line in range(5)] == [[6], [None], [11], [None], [12]]
-    variances = {"scenarios": {"V": "var(actual,budget)"}, "period": "2021"}
+    variances: dict[str, Any] = {"scenarios": {"V": "var(actual,budget)"}, "period": "2021"}
     assert of(books.metric("a", formulas={"f": "a + k"}, **variances), 1) == [None]  # of no budget nothing is known

@@ -262,7 +262,7 @@ def test_a_cut_answer_keeps_those_that_are_alike_by_the_next_metric(
         },
         dimensions="customer: {kind: leaf}",
     )
-    asked = {"dimensions": ["customer"], "scenarios": MANY, "period": "2021"}
+    asked: dict[str, Any] = {"dimensions": ["customer"], "scenarios": MANY, "period": "2021"}
     result = cut(books.metric("idle", "ordered", "paid", **asked), members)
     assert keys_of(result) == [*kept, "total"]
     (note,) = (note for note in result["notes"] if note["code"] == "largest_kept")

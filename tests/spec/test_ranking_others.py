@@ -46,7 +46,7 @@ def accounts(tmp_path: Path) -> Door:
 
 
 def test_others_are_over_the_leaves_of_the_other_members_alone(accounts: Door) -> None:
-    asked = {**ASKED, "order_by": "net", "top": 1}
+    asked: dict[str, Any] = {**ASKED, "order_by": "net", "top": 1}
     report = accounts.metric("net", "own", dimensions=["tree"], **asked)
     assert shown(report) == [("Sales", 107), ("(others)", -37), ("total", 70)]
     assert shown(report, line=1) == [("Sales", None), ("(others)", None), ("total", 17)]  # no leaf of Sub
@@ -79,7 +79,7 @@ def test_a_member_whose_own_figure_is_blank_has_the_rows_below_it(tmp_path: Path
         """,
         tables={"tree": "node parent weight\nMemo - 0\nHeads Memo 1\nNet - 1\nSales Net 1"},
     )
-    asked = {**ASKED, "dimensions": ["area", "tree"], "order_by": "net"}
+    asked: dict[str, Any] = {**ASKED, "dimensions": ["area", "tree"], "order_by": "net"}
     rows = [("N/Memo", 5), ("N/Net", 2), ("S/Memo", 3), ("total", 2)]  # S counts nothing in the total: blank, last
     assert shown(books.metric("net", **asked)) == rows
     assert shown(books.metric("net", **asked, top=2)) == rows
@@ -94,7 +94,7 @@ def test_a_figure_that_cannot_be_asked_makes_no_member_of_others(accounts: Door)
     left = {"tree": {"exclude": ["Sub", "Floor", "Stat"]}}
     plain = accounts.metric("north", "largest", **ASKED, dimensions=["area"], filters=left)  # Sales weigh 1
     assert shown(plain, line=1) == [("N", 100), ("S", 7), ("total", 100)]
-    asked = {**ASKED, "dimensions": ["tree", "area"], "order_by": "north", "asc": True}
+    asked: dict[str, Any] = {**ASKED, "dimensions": ["tree", "area"], "order_by": "north", "asc": True}
     whole = accounts.metric("north", "largest", **asked)
     assert shown(whole) == [("Sub/N", -30), ("Sales/N", 100), ("total", 70)]
     ranked = accounts.metric("north", "largest", **asked, top=1)
@@ -156,7 +156,7 @@ def test_others_over_an_edge_of_weight_0_have_their_extremes_and_counts(tmp_path
         """,
         tables={"tree": "node parent weight\nK - 1\nC1 K 0\nL - 1\nC2 L 1\nC3 L 1"},
     )
-    asked = {**ASKED, "dimensions": ["tree"], "order_by": "revenue", "top": 1}
+    asked: dict[str, Any] = {**ASKED, "dimensions": ["tree"], "order_by": "revenue", "top": 1}
     report = books.metric("revenue", "least", "customers", **asked)
     assert shown(report, 0) == [("(unassigned)", 100), ("(others)", 70), ("total", 170)]
     assert shown(report, 1) == [("(unassigned)", 100), ("(others)", 20), ("total", 20)]  # C1 is no leaf of K
@@ -199,7 +199,7 @@ def test_the_figure_that_ranks_a_member_is_its_subtotal_in_the_answer(
     weigh = "tree" in dimensions
     expected = ["Q", "S", "R", "P"] if weigh else ["R", "P", "Q", "S"]
     for metric, top in (("revenue", 1), ("revenue", 3), ("twice", 2)):
-        asked = {"order_by": f"{metric}@A", "asc": asc, "top": top, "dimensions": dimensions}
+        asked: dict[str, Any] = {"order_by": f"{metric}@A", "asc": asc, "top": top, "dimensions": dimensions}
         report = books.metric(metric, **asked, **ASKED)
         shown = list(dict.fromkeys(place.members[0].id for place in report.places if place.members))
         ordered = expected[::-1] if asc else expected

@@ -98,7 +98,12 @@ def metric(books: Door, *dimensions: str, period: tuple[str, str] = ("2024-01", 
 def test_too_large_a_report_is_refused_before_any_amount_is_read(
     callers: Callers, collected: list[set[str]], dimensions: tuple[str, ...]
 ) -> None:
-    asked = {"metrics": ["sales_amount"], "scenarios": COLUMNS[:1], "period_start": "2024", "period_end": "2026"}
+    asked: dict[str, Any] = {
+        "metrics": ["sales_amount"],
+        "scenarios": COLUMNS[:1],
+        "period_start": "2024",
+        "period_end": "2026",
+    }
     with pytest.raises(BadArguments) as refused:
         call(callers, "run_metric", **asked, dimensions=list(dimensions))
     told = refused.value.as_data()
@@ -114,7 +119,7 @@ def test_too_large_a_report_is_refused_before_any_amount_is_read(
 
 def test_one_column_tells_that_a_report_of_many_is_too_large(callers: Callers) -> None:
     years = [{"scenario": f"actual@py{year}", "alias": str(year)} for year in range(1, 31)]
-    asked = {
+    asked: dict[str, Any] = {
         "metrics": ["sales_amount"],
         "period_start": "2024",
         "period_end": "2026",
@@ -189,7 +194,11 @@ def test_what_top_leaves_out_is_no_figure_of_the_report(
     monkeypatch.setattr(report_size, "MOST_FIGURES", len(found))
 
     def ranked(top: int) -> Report:
-        asked = {"scenarios": ACTUAL, "period": ("2024-01", "2024-03"), "dimensions": ["product", "entity"]}
+        asked: dict[str, Any] = {
+            "scenarios": ACTUAL,
+            "period": ("2024-01", "2024-03"),
+            "dimensions": ["product", "entity"],
+        }
         return books.metric("sales_amount", **asked, top=top)
 
     with pytest.raises(BadArguments, match="more than"):
@@ -205,7 +214,12 @@ def test_what_top_leaves_out_is_no_figure_of_the_report(
 
 
 def test_a_ranking_is_refused_by_the_groups_that_it_computes(demo_folder: Path, callers: Callers) -> None:
-    asked = {"metrics": ["sales_amount"], "scenarios": COLUMNS[:1], "period_start": "2024-01", "period_end": "2024-03"}
+    asked: dict[str, Any] = {
+        "metrics": ["sales_amount"],
+        "scenarios": COLUMNS[:1],
+        "period_start": "2024-01",
+        "period_end": "2024-03",
+    }
     asked |= {"dimensions": ["product", "entity"], "order_by": "sales_amount", "top": 1}
     groups = len(held(demo_folder, "product, entity", 2024)) + 1
     call(replace(callers, report_groups=groups), "run_metric", **asked)
@@ -223,7 +237,11 @@ def test_a_report_within_the_limits_can_be_kept_and_so_exported(books: Door) -> 
 def test_a_report_of_the_most_figures_can_be_kept_whatever_their_digits(books: Door) -> None:
     made = random.Random(24)
     names = {f"S{at}": "actual" for at in range(report_size.MOST_FIGURES // report_size.MOST_GROUPS)}
-    asked = {"scenarios": names, "period": ("2024-01", "2024-03"), "dimensions": ["customer", "product", "period"]}
+    asked: dict[str, Any] = {
+        "scenarios": names,
+        "period": ("2024-01", "2024-03"),
+        "dimensions": ["customer", "product", "period"],
+    }
     report = books.metric("sales_amount", **asked)
     long = [[[Exact(made.getrandbits(200), made.getrandbits(200)) for _ in report.places] for _ in names]]
     figures = len(names) * len(report.places)
@@ -234,7 +252,7 @@ def test_a_report_of_the_most_figures_can_be_kept_whatever_their_digits(books: D
 def test_the_size_of_a_report_and_of_rows_is_told_before_an_amount_is_read(
     callers: Callers, collected: list[set[str]]
 ) -> None:
-    asked = {"period_start": "2024-01", "period_end": "2024-03"}
+    asked: dict[str, Any] = {"period_start": "2024-01", "period_end": "2024-03"}
     calls = {
         "run_metric": {"metrics": ["sales_amount"], "scenarios": COLUMNS[:1], "dimensions": ["product", "entity"]},
         "inspect_rows": {"source_key": "sales", "scenario_id": "actual", "limit": 2000},
@@ -248,7 +266,7 @@ def test_the_size_of_a_report_and_of_rows_is_told_before_an_amount_is_read(
 def test_a_count_of_many_combinations_is_admitted_before_it_reads(
     callers: Callers, collected: list[set[str]], ranked: dict[str, Any]
 ) -> None:
-    asked = {"metrics": ["sales_amount"], "scenarios": COLUMNS[:1], "period_start": "2024-01", **ranked}
+    asked: dict[str, Any] = {"metrics": ["sales_amount"], "scenarios": COLUMNS[:1], "period_start": "2024-01", **ranked}
     size = admitted(callers, "run_metric", **asked, dimensions=["customer", "product"])
     assert size == ReportSize(0, 0, counted=2_001 * 121)
     assert size.bytes > LARGE_BYTES  # so that it counts in the lane of its size
@@ -273,7 +291,11 @@ def test_what_no_answer_can_hold_is_refused_before_anything_is_read(
     callers: Callers, collected: list[set[str]]
 ) -> None:
     years = [{"scenario": f"actual@py{year}", "alias": f"Year {year}"} for year in range(1, 40)]
-    asked = {"statement": "full_pnl", "scenarios": [*COLUMNS[:1], *years], "dimensions": ["cost_centre"]}
+    asked: dict[str, Any] = {
+        "statement": "full_pnl",
+        "scenarios": [*COLUMNS[:1], *years],
+        "dimensions": ["cost_centre"],
+    }
     asked |= {"period_start": "2024-01", "period_end": "2026-09"}
     bounded = replace(callers, answer_tokens=2_000)
     with pytest.raises(BadArguments, match="Even the totals"):  # the members that this caller sees are known then
@@ -289,7 +311,12 @@ def test_what_no_answer_can_hold_is_refused_before_anything_is_read(
 def test_nothing_is_refused_unread_that_an_answer_could_hold(callers: Callers, statement: str) -> None:
     reader = callers.of(Principal("dev"), lambda: None).reader
     shape = TOOLS["run_statement"].shape
-    asked = {"statement": statement, "scenarios": COLUMNS, "period_start": "2025-01", "period_end": "2025-03"}
+    asked: dict[str, Any] = {
+        "statement": statement,
+        "scenarios": COLUMNS,
+        "period_start": "2025-01",
+        "period_end": "2025-03",
+    }
     plan = plan_statement(statement_query(read_request(shape, asked), reader), reader)
     report, least = run(plan), outline(plan)
     shortest = next(budget for budget in range(200, 10_000, 20) if fits(partial(answer, report, budget)))
@@ -307,7 +334,7 @@ def test_a_refusal_looks_at_no_period_of_a_breakdown(callers: Callers, monkeypat
         return window(side, calendar, asked)
 
     years = [{"scenario": f"actual@py{year}", "alias": f"Year {year}"} for year in range(1, 16)]
-    asked = {"statement": "full_pnl", "scenarios": years, "dimensions": ["cost_centre", "date"]}
+    asked: dict[str, Any] = {"statement": "full_pnl", "scenarios": years, "dimensions": ["cost_centre", "date"]}
     asked |= {"period_start": "2024-01", "period_end": "2026-09"}
     bounded = replace(callers, answer_tokens=10_000)
     with pytest.raises(BadArguments, match="1,000,000 figures"):  # what the first call keeps is known then
@@ -351,7 +378,12 @@ def test_a_stop_is_seen_in_every_loop_over_what_a_report_holds(
         """Callers of books that have kept no amounts."""
         return replace(callers, shelf=Shelf(callers.instance.catalogue, demo_folder / ".tieout" / "store"))
 
-    asked = {"metrics": ["average_price"], "scenarios": COLUMNS, "period_start": "2025-01", "period_end": "2025-03"}
+    asked: dict[str, Any] = {
+        "metrics": ["average_price"],
+        "scenarios": COLUMNS,
+        "period_start": "2025-01",
+        "period_end": "2025-03",
+    }
     asked |= {"dimensions": ["product", "period"]}
     looks = 0
 
@@ -372,7 +404,12 @@ def test_a_stop_is_seen_in_every_loop_over_what_a_report_holds(
 
 def test_a_stop_is_seen_while_combinations_are_counted(callers: Callers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stopping, "STRIDE", 1)
-    asked = {"metrics": ["sales_amount"], "scenarios": COLUMNS[:1], "period_start": "2024", "period_end": "2026"}
+    asked: dict[str, Any] = {
+        "metrics": ["sales_amount"],
+        "scenarios": COLUMNS[:1],
+        "period_start": "2024",
+        "period_end": "2026",
+    }
     asked |= {"dimensions": ["customer", "product", "date"]}
     with pytest.raises(ClientGone):
         call(callers, "run_metric", LeavingClient(100), **asked)

@@ -108,7 +108,7 @@ def test_a_wider_permission_is_no_newer_data(tmp_path: Path) -> None:
 )
 def test_members_that_come_later_close_nothing(tmp_path: Path, grant: str) -> None:
     _, path = kept(books_of(tmp_path, grant), tmp_path)
-    more = {"product": f"{PRODUCTS}\nD trade\nE retail", "tree": f"{TREE}\nD South\nE North"}
+    more: dict[str, Any] = {"product": f"{PRODUCTS}\nD trade\nE retail", "tree": f"{TREE}\nD South\nE North"}
     assert opens(reloaded(tmp_path, **more), path)
 
 

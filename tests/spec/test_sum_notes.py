@@ -138,7 +138,7 @@ def test_what_was_not_asked_for_and_was_assumed_is_said(tmp_path: Path) -> None:
     assert list(figures(report, "scenario").values()) == [210, 120]
     assert said(report, "default_scenarios") == [{"scenarios": "actual, var(actual,budget)"}]
     assert said(report, "default_period") == [{"period": report.period.label}]
-    asked = found.metric("sales", scenarios=A, period="2020-01")
+    asked: dict[str, Any] = found.metric("sales", scenarios=A, period="2020-01")
     assert not codes(asked) & {"default_scenarios", "default_period"}
     rows = rows_of(found, source_key="gl", scenario_id="actual")
     assert [(note["code"], note["period"]) for note in rows["notes"]] == [("default_period", report.period.label)]
@@ -217,7 +217,7 @@ def test_a_filter_by_an_account_that_heads_others_offers_its_node(tmp_path: Path
     offer = {"dimension": "account", "members": "'1000'", "hierarchy": "chart", "nodes": "'1000'"}
 
     def noted(found: Door, scenario: str, *accounts: str) -> list[dict[str, str]]:
-        asked = {"scenarios": {"X": scenario}, "period": "2020-01"}
+        asked: dict[str, Any] = {"scenarios": {"X": scenario}, "period": "2020-01"}
         return said(found.metric("amount", filters={"account": list(accounts)}, **asked), "header_member")
 
     assert figure(everyone.metric("amount", scenarios=A, period="2020-01", filters={"chart": "1000"})) == 120

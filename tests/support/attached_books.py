@@ -50,7 +50,7 @@ insert into FINANCE_LINES values
 ('2021-02-09', 'A', 1, 'budget', 5, '', 1)
 """
 MAPPED = {"date": "POSTED", "account": "KONTO", "centre": "KST", "scenario": "SZENARIO", "amount": "BETRAG"}
-BOTH = {"scenarios": {"A": "actual", "B": "budget"}, "period": ("2021-01", "2021-02")}
+BOTH: dict[str, Any] = {"scenarios": {"A": "actual", "B": "budget"}, "period": ("2021-01", "2021-02")}
 
 
 @dataclass

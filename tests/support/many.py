@@ -51,7 +51,7 @@ def write_books(folder: Path) -> tuple[Path, Path]:
 @contextmanager
 def serving_many(books: tuple[Path, Path], issuer: str, **settings: str) -> Iterator[Server]:
     """Serve books to many users, who have tokens of an issuer, until the block ends."""
-    usual = {
+    usual: dict[str, Any] = {
         "MCP_DEV_KEY": "",
         "SVC_OIDC_ISSUER": issuer,
         "SVC_BASE_URL": ORIGIN,

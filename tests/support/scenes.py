@@ -106,7 +106,7 @@ def scene(
         relay = stack.enter_context(relaying(cache.port))
         database = stack.enter_context(separate_server(folder / "database"))
         migrate(database.uri(), read_migrations(), lambda _: None)
-        settings = {
+        settings: dict[str, Any] = {
             "CACHE_HOST": f"127.0.0.1:{relay.port}",
             "DATABASE_URL": database.uri(),
             "USER_DATA_DIR": str(files),

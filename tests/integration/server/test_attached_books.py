@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -71,7 +72,7 @@ def test_a_month_that_changed_gives_no_figure_until_it_is_surveyed_again(attache
         assert "(actual 2021-02), so no figure is given: run `tieout load gl`, then ask again." in str(refused.value)
     with pytest.raises(Unavailable, match="has changed"):
         door.rows("gl", scenario="actual", limit=9)
-    january = {**BOTH, "period": ("2021-01", "2021-01")}
+    january: dict[str, Any] = {**BOTH, "period": ("2021-01", "2021-01")}
     assert figures(door.metric("revenue", **january), "alias")["A"] == Decimal("15.25")
     attached.survey()
     again = figures(door.metric("revenue", dimensions=["account"], **BOTH), "alias", "account")
@@ -123,7 +124,7 @@ def test_debits_credits_constants_blanks_and_rows_without_a_day_are_those_of_a_l
     )
     assert unattached.survey() == 4  # a row without a figure is none
     door = unattached.door()
-    january = {"scenarios": {"A": "actual"}, "period": "2021-01"}
+    january: dict[str, Any] = {"scenarios": {"A": "actual"}, "period": "2021-01"}
     known = figures(door.metric("revenue", "sold", dimensions=["centre"], **january), "metric", "centre")
     assert known == {
         ("revenue", "C'1"): Decimal("7.5"), ("revenue", None): Decimal("7.5"), ("sold", "C'1"): 8, ("sold", None): 8,
@@ -164,7 +165,7 @@ def test_a_survey_chooses_the_rollups_that_a_load_of_the_rows_would(
 
     assert kept(tmp_path / "state") == kept(tmp_path / "other") != {}
     monkeypatch.setattr(AttachedFacts, "_text", None)  # which reads no row
-    march = {"scenarios": {"A": "actual"}, "period": "2021-03"}
+    march: dict[str, Any] = {"scenarios": {"A": "actual"}, "period": "2021-03"}
     by_account = figures(unattached.door().metric("revenue", dimensions=["account"], **march), "account")
     assert by_account == {**{f"A{at}": sum(range(at, 100, 5)) * 60 for at in range(5)}, None: 297_000}
 

@@ -18,8 +18,8 @@ from tests.support.pausing import paused
 from tests.support.serving import McpBooks, Server, connected, free_port, serving, wait_for
 from tests.support.workbooks import cells, grid
 
-FINANCE = {"groups": ["finance"]}
-NORTH = {"groups": None, "realm_access": {"roles": ["north"]}}
+FINANCE: dict[str, Any] = {"groups": ["finance"]}
+NORTH: dict[str, Any] = {"groups": None, "realm_access": {"roles": ["north"]}}
 ACTUAL = [{"scenario": "actual", "alias": "Actuals"}]
 ASKED = {"statement": "pnl", "scenarios": ACTUAL, "period_start": "2021-01", "period_end": "2021-02"}
 UNKNOWN = {"data_ref": new_reference(), "format": "json"}

@@ -162,7 +162,7 @@ def test_profiles_in_the_database_are_served_and_seen_to_change(
     instance, state = served
     with schema_of(embedded_server) as uri:
         migrate(uri, read_migrations(), lambda _: None)
-        settings = {"SVC_PROFILES": "database", "DATABASE_URL": uri}
+        settings: dict[str, Any] = {"SVC_PROFILES": "database", "DATABASE_URL": uri}
         with (
             serving(instance, state, **settings) as server,
             connected(server.url, "auto") as client,

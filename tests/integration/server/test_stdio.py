@@ -25,7 +25,7 @@ from tests.support.serving import ERAS, McpBooks, Server, connected, free_port, 
 from tests.support.workbooks import grid
 
 ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2021-01", "period_end": "2021-02"}
-UPLOADS = {"SVC_MCP_UPLOADS_ENABLED": "true", "SVC_FILE_IMPORT_HOSTS": "files.example.com"}
+UPLOADS: dict[str, Any] = {"SVC_MCP_UPLOADS_ENABLED": "true", "SVC_FILE_IMPORT_HOSTS": "files.example.com"}
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tests.support.wide import DIMENSIONS, METRICS, STATEMENTS, wide_instance
 
 Json = dict[str, Any]
 BUDGET = Settings().answer_tokens
-UNCUT = {"SVC_ANSWER_TOKENS": "1000000000"}
+UNCUT: dict[str, Any] = {"SVC_ANSWER_TOKENS": "1000000000"}
 
 
 @pytest.fixture(scope="module")

@@ -131,7 +131,7 @@ with export_spans():
 def test_a_collector_that_hangs_or_is_gone_delays_neither_calls_nor_the_end(small_instance: tuple[Path, Path]) -> None:
     with collecting() as (url, collector):
         collector.hangs = True
-        settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_BSP_SCHEDULE_DELAY": "50"}
+        settings: dict[str, Any] = {"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_BSP_SCHEDULE_DELAY": "50"}
         with serving(*small_instance, **settings) as server:
             with connected(server.url, "auto") as books:
                 for _ in range(5):

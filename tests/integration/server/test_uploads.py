@@ -22,7 +22,7 @@ from tests.support.serving import ERAS, McpBooks, Server, connected, serving, wa
 
 BODY = b"account,amount\n6010,100.50\n" * 100
 ASKED = {"filename": "Budget 2026 – Entwurf.csv", "mime_type": "text/csv", "size_bytes": len(BODY)}
-ON = {"SVC_MCP_UPLOADS_ENABLED": "true"}
+ON: dict[str, Any] = {"SVC_MCP_UPLOADS_ENABLED": "true"}
 RECEIVING = ("begin_file_upload", "complete_file_upload", "import_host_file")
 
 
@@ -38,7 +38,10 @@ def inside() -> Iterator[socket.socket]:
 def server(small_instance: tuple[Path, Path], inside: socket.socket) -> Iterator[Server]:
     """The small books, open to uploads and to attachments of a host on this machine."""
     port = inside.getsockname()[1]
-    hosts = {"SVC_FILE_IMPORT_HOSTS": f"localhost:{port}, Files.Example.com", "SVC_QUOTA_MEGABYTES": "20"}
+    hosts: dict[str, Any] = {
+        "SVC_FILE_IMPORT_HOSTS": f"localhost:{port}, Files.Example.com",
+        "SVC_QUOTA_MEGABYTES": "20",
+    }
     with serving(*small_instance, **ON, **hosts, SVC_UPLOAD_MEGABYTES="5", SVC_LOG_FORMAT="json") as server:
         yield server
 

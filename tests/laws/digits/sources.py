@@ -182,13 +182,13 @@ def duckdb_of(types: Sequence[str], cells: Cells, **more: Any) -> Source:
 
 def flight_of(types: Sequence[str], cells: Cells, **more: Any) -> Source:
     """Return a database of DuckDB behind Flight SQL as a source."""
-    keys = {"source": {"kind": "flightsql", "options_env": CONNECTION}, "feed": {"extract": QUERY}}
+    keys: dict[str, Any] = {"source": {"kind": "flightsql", "options_env": CONNECTION}, "feed": {"extract": QUERY}}
     return Source(write=partial(write_duckdb, types, cells), serve=serve_flight, **keys, **more)
 
 
 def postgres_of(types: Sequence[str], cells: Cells, **more: Any) -> Source:
     """Return a database of PostgreSQL as a source."""
-    keys = {"source": {"kind": "postgresql", "uri_env": CONNECTION}, "feed": {"extract": QUERY}}
+    keys: dict[str, Any] = {"source": {"kind": "postgresql", "uri_env": CONNECTION}, "feed": {"extract": QUERY}}
     return Source(write=partial(write_csv, cells), serve=partial(serve_postgres, types), **keys, **more)
 
 

@@ -1,6 +1,7 @@
 """Backends: the books answer alike whichever store is handed to them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_books_in_a_warehouse_answer_as_books_on_arrow_files(tmp_path: Path, eng
     away, arrow = Door(shelf, EVERYONE), open_books(folder, state=tmp_path / "state")
     scenarios = {"Actual": "actual", "Budget": "budget", "V": "var(actual,budget)"}
     for by in ((), ("account",), ("centre", "account")):
-        asked = {"period": "2024", "scenarios": scenarios, "dimensions": by}
+        asked: dict[str, Any] = {"period": "2024", "scenarios": scenarios, "dimensions": by}
         metrics = ("revenue", "lines", "largest", "centres", "close", "known")
         found, expected = (door.metric(*metrics, **asked) for door in (away, arrow))
         assert found.frame.equals(expected.frame)

@@ -1,6 +1,7 @@
 """Workbooks: sheets that hold what was seen, figure for figure, and no text that a spreadsheet takes for a formula."""
 
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import fastexcel
@@ -90,7 +91,7 @@ def test_t64_every_number_is_shown_as_in_the_table_and_what_rounds_to_zero_as_ze
     )
     columns = {"A": "actual", "V": "var(actual,budget)", "%": "var_pct(actual,budget)"}
     keys = ("revenue", "largest", "heads", "share")
-    asked = {"scenarios": columns, "period": "2021-01", "dimensions": ("product",), "scale": scale}
+    asked: dict[str, Any] = {"scenarios": columns, "period": "2021-01", "dimensions": ("product",), "scale": scale}
     report = books.metric(*keys, **asked, decimals=decimals)
     texts = [[text for text, *_ in row["cells"]] for row in table(report)["rows"]]
     signs = str.maketrans({"\N{MINUS SIGN}": "-"})
@@ -130,7 +131,7 @@ def test_headings_and_the_first_columns_stay_in_sight(books: Door, tmp_path: Pat
 
 def headed(books: Door, headings: list[str]) -> Report:
     """Return a report with headings of any length; a request's may have 200 characters."""
-    asked = {str(at): "actual" for at in range(len(headings))}
+    asked: dict[str, Any] = {str(at): "actual" for at in range(len(headings))}
     report = books.statement("pnl", scenarios=asked, period="2021-01")
     columns = [replace(column, heading=text) for column, text in zip(report.columns, headings, strict=True)]
     return replace(report, columns=tuple(columns))

@@ -116,7 +116,7 @@ def test_clocks_may_differ_by_half_a_minute(issuer: Issuer) -> None:
 
 
 def test_the_audience_may_be_one_of_several_and_the_scope_be_in_a_list(issuer: Issuer) -> None:
-    claims = {"aud": ["account", RESOURCE], "scope": None, "scp": ["openid", "mcp:read"]}
+    claims: dict[str, Any] = {"aud": ["account", RESOURCE], "scope": None, "scp": ["openid", "mcp:read"]}
     assert principal_of(issuer.token(**claims), issuer).subject == "ann"
     assert principal_of(issuer.token(scope=None, scp="openid mcp:read"), issuer).subject == "ann"
     assert refused(issuer.token(), issuer, scopes="mcp:read reports").reason is RefusalReason.SCOPE

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from hashlib import sha256
 from ipaddress import ip_address, ip_network
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,14 +180,14 @@ def test_redirects_are_followed_among_the_hosts_that_are_named(scene: ImportScen
     ],
 )
 def test_a_redirect_to_anywhere_else_is_refused(scene: ImportScene, location: str) -> None:
-    told = refused(scene, leads_to(location))
+    told: dict[str, Any] = refused(scene, leads_to(location))
     assert told["error_type"] == "host_not_allowed"
     assert "leads to a place that nothing is imported from" in str(told["error"])
     assert scene.asked == ["files.test"]
 
 
 def test_redirects_without_an_end_are_given_up(scene: ImportScene) -> None:
-    told = refused(scene, leads_to("/a?secret=2", status="307 Temporary Redirect"))
+    told: dict[str, Any] = refused(scene, leads_to("/a?secret=2", status="307 Temporary Redirect"))
     assert told["error_type"] == "host_not_allowed"
     assert "leads on and on" in str(told["error"])
     assert len(scene.asked) == 4
@@ -199,7 +200,7 @@ def test_no_private_address_is_ever_connected_to(scene: ImportScene) -> None:
         named = Host("inside.test", inside.port)
         for addresses in ([INSIDE], [HERE, INSIDE], [INSIDE, HERE], ["::1"], ["::ffff:127.0.0.1"], ["64:ff9b::7f00:1"]):
             importer = scene.importer(named, at=lambda _, found=addresses: found)  # type: ignore[misc]  # its own
-            told = scene.refused(importer, f"https://{named}/a")
+            told: dict[str, Any] = scene.refused(importer, f"https://{named}/a")
             assert told["error_type"] == "host_not_allowed"
         with hosting(leads_to(f"https://{named}/a"), shown) as files:
             importer = scene.importer(
@@ -223,7 +224,7 @@ def test_a_name_is_looked_up_once_a_connection_so_that_it_cannot_change_its_mind
         hosting(sends(b"secret"), scene.authority.shows("files.test"), INSIDE) as inside,
     ):
         importer = scene.importer(Host("files.test", files.port), at=lambda _: [next(found)])
-        told = scene.refused(importer, f"https://files.test:{files.port}/a")
+        told: dict[str, Any] = scene.refused(importer, f"https://files.test:{files.port}/a")
     assert told["error_type"] == "host_not_allowed"
     assert (files.connections, inside.connections) == (1, 0)
 
@@ -256,7 +257,7 @@ BROKE = "broke off, or did not answer as a web server does"
     ids=["body", "header", "headers", "interim answers"],
 )
 def test_a_host_that_takes_its_time_is_given_up(scene: ImportScene, answers: Answers) -> None:
-    told = refused(scene, answers, pace=QUICK)
+    told: dict[str, Any] = refused(scene, answers, pace=QUICK)
     assert (told["error_type"], told["retryable"], SLOW in str(told["error"])) == ("unavailable", True, True)
 
 
@@ -288,14 +289,14 @@ def test_a_host_that_takes_its_time_is_given_up(scene: ImportScene, answers: Ans
 def test_what_a_host_sends_is_bounded_and_what_is_wrong_with_it_is_told(
     scene: ImportScene, answers: Answers, error_type: str, words: str
 ) -> None:
-    told = refused(scene, answers)
+    told: dict[str, Any] = refused(scene, answers)
     assert told["error_type"] == error_type
     assert words in str(told["error"])
     assert ("retryable" in told) is (error_type == "unavailable")
 
 
 def test_a_host_must_prove_who_it_is(scene: ImportScene, tmp_path: Path) -> None:
-    told = refused(scene, sends(BODY), shows="other.test")
+    told: dict[str, Any] = refused(scene, sends(BODY), shows="other.test")
     assert told["error_type"] == "unavailable"
     assert "No secure connection to files.test" in str(told["error"])
     stranger = Authority(tmp_path)
@@ -310,9 +311,9 @@ def test_a_host_without_encryption_or_without_words_is_given_up(scene: ImportSce
 
     with hosting(waits, None) as host:
         importer = scene.importer(Host("files.test", host.port), pace=QUICK)
-        told = scene.refused(importer, f"https://files.test:{host.port}/")
+        told: dict[str, Any] = scene.refused(importer, f"https://files.test:{host.port}/")
     assert (told["error_type"], SLOW in str(told["error"])) == ("unavailable", True)
-    told = scene.refused(importer, f"https://files.test:{host.port}/")  # nobody listens there any more
+    told: dict[str, Any] = scene.refused(importer, f"https://files.test:{host.port}/")  # nobody listens there any more
     assert "No secure connection" in str(told["error"])
 
 
@@ -366,7 +367,7 @@ def test_an_address_of_no_named_host_is_refused_before_anything_is_asked(
 ) -> None:
     with pytest.raises(Refusal) as refusal:
         scene.take(scene.importer(Host("files.test")), url)
-    told = refusal.value.as_data()
+    told: dict[str, Any] = refusal.value.as_data()
     assert told["error_type"] == error_type
     assert told["field"] == "file.download_url"
     assert told.get("valid", ["files.test"]) == ["files.test"]
@@ -398,7 +399,7 @@ def test_few_files_are_imported_at_once_so_that_others_are_answered(scene: Impor
         url = f"https://files.test:{host.port}/a"
         for _ in range(AT_ONCE):
             imports.enter_context(importer.opened(url, lambda: None))
-        told = scene.refused(importer, url)
+        told: dict[str, Any] = scene.refused(importer, url)
         assert (told["error_type"], told["retryable"]) == ("busy", True)
         imports.close()
         scene.take(importer, url)

@@ -31,7 +31,7 @@ def instance_of(
         metrics:
           revenue: {{measure: amount}}
     """
-    feed = {"file": file, "scenario": "actual", "map": {"text": {"constant": "x"}}, **feed}
+    feed: dict[str, Any] = {"file": file, "scenario": "actual", "map": {"text": {"constant": "x"}}, **feed}
     made = write_instance(
         folder / "small",
         facts={"gl": "a"},
@@ -227,7 +227,7 @@ def test_the_message_of_a_load_names_the_key_that_reads_the_most_rows(tmp_path: 
 
 def test_days_as_serials_above_a_total_load_with_the_key_that_the_refusal_names(tmp_path: Path) -> None:
     text = "Belegdatum,account,amount\n46053,1,5\n46054,1,7\nSumme,1,12\n"
-    feed = {"map": {"date": "Belegdatum", "text": {"constant": "x"}}}
+    feed: dict[str, Any] = {"map": {"date": "Belegdatum", "text": {"constant": "x"}}}
     assert refused(instance_of(tmp_path / "refused", text, **feed))[0].endswith("; set dates: {format: serial}")
     skip = {"equals": {"Belegdatum": "Summe"}}
     instance = instance_of(tmp_path, text, dates={"format": "serial"}, skip=skip, **feed)
@@ -357,7 +357,7 @@ def test_a_product_is_exact_or_refused() -> None:
 
 def test_a_product_fills_a_measure(tmp_path: Path) -> None:
     text = "date,account,heads,salary\n2026-01-05,1,3,1234.50\n2026-01-06,2,0.5,100\n"
-    feed = {"map": {"amount": {"product": ["heads", "salary"]}, "text": "account"}}
+    feed: dict[str, Any] = {"map": {"amount": {"product": ["heads", "salary"]}, "text": "account"}}
     assert loaded(instance_of(tmp_path, text, **feed)) == {"1": Decimal("3703.50"), "2": 50}
 
 

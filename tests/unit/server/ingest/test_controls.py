@@ -23,7 +23,7 @@ from tests.support.books import load_feeds
 from tests.support.memory import MemoryLoads
 from tests.unit.server.files.test_formats import instance_of
 
-LOOSE = {"rejects": {"allow": {"decimals": 99, "number": 99, "day": 99, "size": 99}}}
+LOOSE: dict[str, Any] = {"rejects": {"allow": {"decimals": 99, "number": 99, "day": 99, "size": 99}}}
 HEAD = "date,account,amount\n"
 
 
@@ -45,7 +45,7 @@ def test_each_amount_is_loaded_blank_rejected_or_left_out(tmp_path: Path) -> Non
         f"{HEAD}2026-01-31,1,1000.25\n2026-01-31,1,\n2026-01-31,2,-0.125\n2026-13-31,2,40\n"
         "2026-01-31,3,x\n2026-01-31,Sum,1040.5\n2026-01-31,Sum,\n"
     )
-    keys = {"skip": {"equals": {"account": ["Sum"]}}, "numbers": {"blank": "none"}}
+    keys: dict[str, Any] = {"skip": {"equals": {"account": ["Sum"]}}, "numbers": {"blank": "none"}}
     (file,) = controls(instance_of(tmp_path, text, **keys, **LOOSE))
     assert sums(file) == {
         "read": (7, Decimal("2080.625")),
@@ -89,7 +89,11 @@ def test_sums_are_those_of_the_texts_of_the_file(tmp_path: Path, seed: int, keys
         for name in ("read", fate):
             expected[name][0] += 1
             expected[name][1] += value if written else 0
-    more = {**keys, "numbers": {"blank": "none", "factor": factor}, "skip": {"equals": {"account": "T"}}}
+    more: dict[str, Any] = {
+        **keys,
+        "numbers": {"blank": "none", "factor": factor},
+        "skip": {"equals": {"account": "T"}},
+    }
     mapped = {"text": {"constant": "x"}, **({} if keys else {"amount": "soll"})}
     text = f"date,account,soll,haben\n{''.join(rows)}"
     (file,) = controls(instance_of(tmp_path, text, **more, **LOOSE, map=mapped))
@@ -97,7 +101,7 @@ def test_sums_are_those_of_the_texts_of_the_file(tmp_path: Path, seed: int, keys
 
 
 def test_months_across_are_a_cell_each_and_each_file_has_a_control(tmp_path: Path) -> None:
-    keys = {
+    keys: dict[str, Any] = {
         "unpivot": {"columns": ["2026-01", "2026-02"], "into": "date", "value": "amount"},
         "skip": {"equals": {"account": "Sum"}},
         "numbers": {"blank": "none"},

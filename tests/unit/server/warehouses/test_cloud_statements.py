@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -62,7 +63,7 @@ def questions(dialect: SqlDialect, within: Cell) -> Iterator[SqlStatement]:
     """Yield the statement of each kind of question."""
     touched, months = PartSpans({24289: 0, 24290: 1}, [24291], [(0, JANUARY)]), sorted(PARTS)
     amount, both = Aggregate("amount"), (Span(date(2024, 2, 1), date(2024, 2, 29)), JANUARY)
-    known = {"domain": "gl", "scenario": "actual"}
+    known: dict[str, Any] = {"domain": "gl", "scenario": "actual"}
     groups = {"account": pl.Series([None, 1, 1, 2])}
     last = LastKnownSlice(
         **known, spans=both, periods=(0, 1), windows=((0, 1),), leaves=("account",), keys=("account",),

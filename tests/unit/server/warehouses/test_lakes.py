@@ -7,6 +7,7 @@ import sys
 from contextlib import closing
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -70,7 +71,7 @@ def test_every_select_reads_the_folder_at_its_version_inside_the_cell(within: Ce
         assert (table.db, table.name) == ("delta", FOLDER)
         assert "version as of 12" in table.sql(dialect="spark").lower()
     assert len(found) == 2
-    known = {"ids": {"account": IDS}, "scenario": "actual"}
+    known: dict[str, Any] = {"ids": {"account": IDS}, "scenario": "actual"}
     hold_to_lock(made, "spark", FOLDER, frozenset(MONTHS), within, **known)
     with pytest.raises(AssertionError):
         hold_to_lock(sums(EVERYTHING), "spark", FOLDER, frozenset(MONTHS), within, **known)
@@ -146,7 +147,7 @@ def test_types_of_arrow_are_said_as_sql_says_them() -> None:
 
 def test_a_source_that_cannot_be_opened_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = FeedSource(key="lake", kind=SourceKind.FLIGHTSQL, path=None, environment="LAKE_URL")
-    known = {"LAKE_URL": "grpc://127.0.0.1:1"}
+    known: dict[str, Any] = {"LAKE_URL": "grpc://127.0.0.1:1"}
     with pytest.raises(WarehouseUnnamed, match="source lake needs the environment variable LAKE_URL"):
         open_source(source, tmp_path, {})
     with pytest.raises(StatementRefused, match="source lake has options_env; a source of attached tables has uri_env"):
