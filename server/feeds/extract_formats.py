@@ -7,12 +7,12 @@ nothing outside its own block is the class of the file: DateFormat, RowSkip.
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Struct, field
 from pydantic import Field, model_validator
 
-from engine.instance.schema.common import Id, Ids, SchemaPart
+from engine.instance.schema.common import Flag, Id, Ids, Key, SchemaPart
 
 SERIAL_1900, SERIAL_1904 = "serial", "serial-1904"  # date formats: days since 1899-12-30 and since 1904-01-01
 DIRECTIVES: Mapping[str, str] = {  # of other date formats, with the pattern of the texts that each reads
@@ -100,6 +100,42 @@ class RowSkip(SchemaPart):
     """Column of the extract to the texts whose rows are left out."""
 
 
+class ControlTotals(SchemaPart):
+    """Sums that a file holds of itself; a load tells how many agree, and where one does not."""
+
+    measure: Key | None = None
+    """Measure that balanced and closing are about; left out, the one that amount fills, else the only one."""
+    balanced: Flag = False
+    """Whether debits and credits of each file are equal."""
+    per: str | None = None
+    """Column, such as the number of a journal, for each of whose values they are equal, too."""
+    closing: Ids = Field(default_factory=list)
+    """Column of the balance behind each row, or those of its debit and credit."""
+    opening: Ids = Field(default_factory=list)
+    """Column of the balance before each row, or those of its debit and credit; left out, the closing one before it."""
+    within: str | None = None
+    """Column, such as the account, in whose rows closing runs on; left out, in all rows of the file."""
+    totals: Flag = False
+    """Whether rows that skip leaves out are sums of the rows that they close."""
+    parents: str | None = None
+    """Column of ids; a row that skip leaves out is the sum of those whose ids begin with its own."""
+    on_fail: Literal["warn", "refuse"] = "warn"
+    """What a control that fails does to a load."""
+
+    @model_validator(mode="after")
+    def says_what_of(self) -> "ControlTotals":
+        """Hold keys to those that they belong to."""
+        if self.per is not None and not self.balanced:
+            raise ValueError("says per, which belongs to balanced: true")
+        if not self.closing and (self.opening or self.within is not None):
+            raise ValueError("says opening or within, which belong to closing")
+        if self.opening and self.within is not None:
+            raise ValueError("says opening and within: with opening, no balance runs on from row to row")
+        if max(len(self.opening), len(self.closing)) > 2:
+            raise ValueError("says more columns of a balance than a debit and a credit")
+        return self
+
+
 class ColumnChoice(Struct, frozen=True, kw_only=True):
     """Columns chosen by their names, as a range from one to another, or by a pattern with * and ?."""
 
@@ -161,6 +197,7 @@ class ExtractFormat(Struct, frozen=True, kw_only=True):
     dates: DateFormat = field(default_factory=DateFormat)
     amount: DebitCredit | DebitCreditSide | None = None
     skip: RowSkip = field(default_factory=RowSkip)
+    controls: ControlTotals = field(default_factory=ControlTotals)
     unpivot: Unpivot | None = None
     from_name: str | None = None  # pattern of the file name; each {placeholder} becomes a column
     sql: SqlQuery | None = None

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from engine.instance.schema.common import QUOTE, Id, Ids, Key, OneOf, SchemaPart
-from server.feeds.extract_formats import BlankRule, CreditSign, DateFormat, NegativeStyle, RowSkip
+from server.feeds.extract_formats import BlankRule, ControlTotals, CreditSign, DateFormat, NegativeStyle, RowSkip
 
 # CSV and where the table lies.
 
@@ -183,6 +183,8 @@ class ExtractPart(FormatPart):
     """Measure filled from debits and credits."""
     skip: RowSkip | None = None
     """Rows that are left out and counted."""
+    control_totals: ControlTotals | None = None
+    """Sums that a file holds of itself, to which a load holds it."""
     unpivot: UnpivotPart | None = None
     """Columns that become rows."""
     from_name: FromNamePart | None = None

@@ -19,6 +19,7 @@ from server.feeds.extract_formats import (
     SERIAL_1904,
     BlankRule,
     ColumnChoice,
+    ControlTotals,
     CreditSign,
     CsvFormat,
     DateFormat,
@@ -35,7 +36,6 @@ from server.feeds.extract_formats import (
 from server.feeds.format_parts import (
     NO_MARK,
     SEPARATORS,
-    AmountPart,
     CsvPart,
     FormatPart,
     NumbersPart,
@@ -72,6 +72,7 @@ def build_format(
         dates=dates,
         amount=build_amount(document, at, part, domain),
         skip=part.skip or RowSkip(),
+        controls=build_controls(document, at, part, domain),
         unpivot=build_unpivot(document, [*at, "unpivot"], part.unpivot) if part.unpivot else None,
         from_name=part.from_name.pattern if part.from_name else None,
         sql=SqlQuery(text=part.sql, tables=part.files) if part.sql is not None else None,
@@ -198,7 +199,7 @@ def build_amount(
     if domain is None:
         document.fault(where, f"{part.target} holds no facts, so amount says nothing", "leave amount out")
         return None
-    measure = amount_measure(document, where, part, domain)
+    measure = filling_measure(document, where, part, domain, amount.measure)
     if measure is None:
         return None
     for key in ("map", "constant"):
@@ -220,22 +221,44 @@ def build_amount(
     )
 
 
-def amount_measure(document: Document, at: Location, part: BindingPart, domain: Domain) -> Measure | None:
-    """Return the measure that debits and credits fill. If the feed leaves it open, record a fault and return None."""
-    amount: AmountPart | None = part.amount
+def filling_measure(
+    document: Document, at: Location, part: BindingPart, domain: Domain, said: str | None
+) -> Measure | None:
+    """Return the measure that a key names, else the only one that a feed fills; else record a fault, return None."""
     converted = part.convert.into if part.convert else None
     choice = [key for key in domain.measures if key != converted]
-    if amount and amount.measure is not None:
-        if amount.measure not in choice:
-            fault = f"{domain.key} has no measure '{amount.measure}' that a feed fills"
-            document.fault([*at, "measure"], fault, known(amount.measure, choice))
+    if said is not None:
+        if said not in choice:
+            fault = f"{domain.key} has no measure '{said}' that a feed fills"
+            document.fault([*at, "measure"], fault, known(said, choice))
             return None
-        return domain.measures[amount.measure]
+        return domain.measures[said]
     if len(choice) != 1:
         listed = ", ".join(choice) or "none"
         document.fault(at, f"{domain.key} has not one measure", f"say measure: one of {listed}")
         return None
     return domain.measures[choice[0]]
+
+
+def build_controls(document: Document, at: Location, part: BindingPart, domain: Domain | None) -> ControlTotals:
+    """Return the controls of a feed's files, with their measure. Records those that cannot be."""
+    said, where = part.control_totals, [*at, "control_totals"]
+    if said is None:
+        return ControlTotals()
+    if domain is None:
+        document.fault(where, f"{part.target} holds no facts, so control_totals says nothing", "leave it out")
+        return said
+    for key in ("totals", "parents"):
+        if getattr(said, key) and part.skip is None:
+            fault = f"{key} is about the rows that skip leaves out, and it leaves out none"
+            document.fault([*where, key], fault, "skip: {equals: {…}} names the rows of totals")
+    if said.closing and part.unpivot is not None:
+        document.fault([*where, "closing"], "columns become rows, so no balance is that behind a row", "leave it out")
+    if not said.balanced and not said.closing:
+        return said
+    filled = part.amount.measure if part.amount else None
+    measure = filling_measure(document, where, part, domain, said.measure or filled)
+    return said if measure is None else said.model_copy(update={"measure": measure.key})
 
 
 def build_unpivot(document: Document, at: Location, part: UnpivotPart) -> Unpivot:

@@ -77,6 +77,8 @@ def format_columns(format_: ExtractFormat) -> Iterator[str]:
         yield format_.amount.side
     yield from format_.skip.blank
     yield from format_.skip.equals
+    controls = format_.controls
+    yield from filter(None, (controls.per, controls.within, controls.parents, *controls.closing, *controls.opening))
     if (unpivot := format_.unpivot) is not None:
         yield from filter(None, (*unpivot.columns.names, unpivot.columns.first, unpivot.columns.last))
 

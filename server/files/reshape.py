@@ -39,9 +39,7 @@ def reshape(piece: pl.DataFrame, format_: ExtractFormat, name: str, counts: Unlo
 
     Raises LoadFailed if the file has another name, or lacks a column.
     """
-    if format_.from_name is not None:
-        texts = name_parts(format_.from_name, name)
-        piece = piece.with_columns(pl.lit(text, pl.String).alias(column) for column, text in texts.items())
+    piece = with_name_parts(piece, format_, name)
     whole, counts.piece = piece, None
     if format_.skip != RowSkip() and (out := skipped(piece, format_.skip, name)).any():
         piece, counts.piece = whole.filter(~out), whole.filter(out)
@@ -55,6 +53,14 @@ def reshape(piece: pl.DataFrame, format_: ExtractFormat, name: str, counts: Unlo
     rows = max(PIECE // len(columns), 1)
     for first in range(0, max(piece.height, 1), rows):
         yield unpivoted(piece[first : first + rows], format_, columns, name)
+
+
+def with_name_parts(piece: pl.DataFrame, format_: ExtractFormat, name: str) -> pl.DataFrame:
+    """Return rows with the columns that the name of their file makes. Raises LoadFailed if it has another name."""
+    if format_.from_name is None:
+        return piece
+    texts = name_parts(format_.from_name, name)
+    return piece.with_columns(pl.lit(text, pl.String).alias(column) for column, text in texts.items())
 
 
 def name_parts(pattern: str, name: str) -> dict[str, str]:

@@ -31,7 +31,13 @@ def amount_words(key: str, amount: AmountControl, *, money: bool) -> str:
 
 
 def remarks(file: FileControl) -> Iterator[str]:
-    """Yield what else is counted of a file."""
+    """Yield what else is controlled and counted of a file, without an amount."""
+    yield from (result.counted for result in file.results)
+    yield from repeats(file)
+
+
+def repeats(file: FileControl) -> Iterator[str]:
+    """Yield how many rows of a file repeat another, if any does."""
     if file.repeated is None:
         yield "too many rows to tell which repeat another"
     elif file.repeated:
@@ -41,7 +47,7 @@ def remarks(file: FileControl) -> Iterator[str]:
 def control_table(file: FileControl) -> Iterator[str]:
     """Yield the lines of the whole control of a file."""
     part = () if file.is_whole else ("read in part",)
-    yield f"{file.name}: {'; '.join((count(file.rows, 'row'), *part, *remarks(file)))}"
+    yield f"{file.name}: {'; '.join((count(file.rows, 'row'), *part, *repeats(file)))}"
     rows = [("", "", "cells", "sum")]
     for key, amount in file.amounts.items():
         rows.append((key, "as read", f"{amount.read.cells:,}", figure(amount.read, amount)))
@@ -50,6 +56,10 @@ def control_table(file: FileControl) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for key, name, cells, total in rows if file.amounts else ():
         yield f"  {key:<{widths[0]}}  {name:<{widths[1]}}  {cells:>{widths[2]}}  {total:>{widths[3]}}".rstrip()
+    for result in file.results:
+        yield f"  {result.counted}"
+        for one in result.mismatches:
+            yield f"    {f'row {one.row:,} ' if one.row else ''}differs by {exact_decimal(one.units):,f}"
 
 
 def figure(total: CellSum, amount: AmountControl) -> str:

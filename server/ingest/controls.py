@@ -1,6 +1,6 @@
 """Controls: what became of every amount of a file, counted and added up, and the law that none is lost on the way."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -8,7 +8,10 @@ import polars as pl
 
 from engine.model.catalogue import Domain, Measure
 from engine.model.errors import quoted
+from server.feeds.feeds import Binding
+from server.files.columns import INT64
 from server.files.rejects import EXACT_PLACES, FILE, ROW, VALIDATE, LoadFailed, Rejects
+from server.ingest.control_totals import ControlResult, FileChecks
 from server.ingest.mapper import ExtractMapper
 
 MAX_COMPARED: Final = 10_000_000  # rows of a file that are held against each other
@@ -63,11 +66,13 @@ class FileControl:
     repeated: int | None = 0  # rows that are equal to another in every column; None: there are too many rows to know
     hashes: list[pl.Series] = field(default_factory=list)  # of rows, until the file ends
     is_whole: bool = False  # whether the file was read to its end
+    results: Sequence[ControlResult] = ()  # of the controls of the feed
 
     @property
     def fails(self) -> bool:
         """Whether a control does not hold."""
-        return self.is_whole and not all(amount.balances for amount in self.amounts.values())
+        lost = self.is_whole and not all(amount.balances for amount in self.amounts.values())
+        return lost or any(result.fails for result in self.results)
 
     def begin(self, piece: pl.DataFrame, width: int) -> None:
         """Add the rows of a piece as the file has them; each has `width` amounts of every measure."""
@@ -94,19 +99,23 @@ class FileControl:
 class LoadControl:
     """The controls of one load of facts: one for each file, and what shall stand in the store of all of them."""
 
-    def __init__(self, measures: Mapping[str, Measure]) -> None:
+    def __init__(self, binding: Binding, measures: Mapping[str, Measure], keys: Sequence[str]) -> None:
+        """Begin a load; `keys` are the columns of days and scenarios of its files."""
         self.files: list[FileControl] = []
-        self._measures = measures
+        self._binding, self._measures, self._keys = binding, measures, keys
+        self._checks = FileChecks(binding, measures, keys, "")
         self._landed: dict[str, int] = {}  # measure -> sum of absolute amounts
 
     def begin(self, name: str) -> None:
         """Start on the next file."""
         amounts = {key: AmountControl(measure.places) for key, measure in self._measures.items()}
         self.files.append(FileControl(name, amounts))
+        self._checks = FileChecks(self._binding, self._measures, self._keys, name)
 
     def rows(self, piece: pl.DataFrame, width: int) -> None:
         """Add the rows of a piece of the file as it has them."""
         self.files[-1].begin(piece, width)
+        self._checks.begin(piece)
 
     def judged(self, shaping: ExtractMapper, rejects: Rejects) -> None:
         """Add the amounts of the rows of a piece as they are read, and those of them that are blank or rejected."""
@@ -115,13 +124,14 @@ class LoadControl:
             read = shaping.amounts_read[key].read
             scale = 10 ** (EXACT_PLACES - amount.places)
             faulty = read.reasons.null_count() < len(read.reasons)
-            units = shaping.exact(self._measures[key]) if faulty else read.values.cast(pl.Int128)
-            amount.read.units += int(units.sum()) * (1 if faulty else scale)
+            units = int(shaping.exact(self._measures[key]).sum()) if faulty else exact_sum(read.values) * scale
+            amount.read.units += units
             blank = read.values.is_null()
             if bad is not None:
                 blank &= ~bad
                 amount.rejected.add(int(bad.sum()), int(weighed[key].sum()))
             amount.blank.add(int(blank.sum()))
+        self._checks.judged(shaping)
 
     def left_out(self, shaping: ExtractMapper) -> None:
         """Add the amounts of rows that a key leaves out."""
@@ -134,18 +144,34 @@ class LoadControl:
     def loaded(self, facts: pl.DataFrame, domain: Domain) -> None:
         """Add the facts of a piece on their way into the store."""
         for key in domain.measures:
-            amounts = facts[key].cast(pl.Int128)
-            self._landed[key] = self._landed.get(key, 0) + int(amounts.abs().sum())
+            amounts = facts[key]
+            self._landed[key] = self._landed.get(key, 0) + exact_sum(amounts, absolute=True)
             if (control := self.files[-1].amounts.get(key)) is not None:
                 cells = len(amounts) - amounts.null_count()
-                control.loaded.add(cells, int(amounts.sum()) * 10 ** (EXACT_PLACES - control.places))
+                control.loaded.add(cells, exact_sum(amounts) * 10 ** (EXACT_PLACES - control.places))
 
     def end(self) -> None:
-        """End a file. Raises LoadFailed if its amounts are not all accounted for."""
-        self.files[-1].end()
+        """End a file. Raises LoadFailed if its amounts are not all accounted for, or if a control of the feed fails."""
+        file = self.files[-1]
+        file.results = tuple(self._checks.results())
+        file.end()
+        wrong = [result for result in file.results if result.fails]
+        if wrong and self._binding.format.controls.on_fail == "refuse":
+            says = "; ".join(result.counted for result in wrong)
+            raise LoadFailed(VALIDATE, f"{file.name}: {says}; mend the file, or set control_totals: {{on_fail: warn}}")
 
     def refuse_stored(self, stored: Mapping[str, int]) -> None:
         """Raise LoadFailed if the absolute amounts of the stored rows are not those of the rows of the files."""
         if lost := [key for key, total in self._landed.items() if stored.get(key, 0) != total]:
             says = f"the amounts of {quoted(lost)} in the store are not those of the rows that were loaded"
             raise LoadFailed(VALIDATE, says + OURS)
+
+
+def exact_sum(units: pl.Series, *, absolute: bool = False) -> int:
+    """Return the sum of integers of 64 bits, or of their absolute values, made in 128 bits where 64 may not hold it."""
+    least, most = units.min(), units.max()
+    if least is None or most is None:
+        return 0
+    largest = max(abs(int(least)), abs(int(most)))  # type: ignore[arg-type]  # those of a column of integers
+    wide = units if largest * len(units) < INT64 else units.cast(pl.Int128)
+    return int((wide.abs() if absolute else wide).sum())

@@ -17,13 +17,13 @@ from engine.facts.manifest import Load
 from engine.facts.parts import staged_magnitudes
 from engine.facts.writer import Stage
 from engine.model.calendar.periods import PeriodRange, Span
-from engine.model.catalogue import Catalogue, Dimension, Domain
+from engine.model.catalogue import Catalogue, Dimension, Domain, Measure
 from engine.model.fact_store import DATE
 from server.feeds.extract_formats import BlankRule, NumberFormat
 from server.feeds.feeds import Binding
 from server.files.columns import EXTRACT, NO_RESIDUES, Residues, RowSource, joined
 from server.files.detection import FeedFormat
-from server.files.extract_columns import extract_columns
+from server.files.extract_columns import columns_for, extract_columns
 from server.files.rejects import VALIDATE, LoadFailed, Rejects
 from server.files.reshape import UnloadedRows, chosen_columns, columns_of_file, reshape
 from server.files.sources import extract
@@ -85,7 +85,12 @@ class Delivery:
         target = target_of(binding, catalogue)
         columns = extract_columns(binding, target)
         self.format = FeedFormat(binding=binding, columns=columns, calendar=catalogue.calendar, recorded=self.recorded)
-        self.control = LoadControl(measures_read(binding, target) if isinstance(target, Domain) else {})
+        measures: Mapping[str, Measure] = {}
+        keys: list[str] = []
+        if isinstance(target, Domain):
+            measures = measures_read(binding, target)
+            keys = [*columns.days, *(() if binding.scenario else columns_for(binding, target.scenario_column))]
+        self.control = LoadControl(binding, measures, keys)
 
     @property
     def spool(self) -> Path:

@@ -1,6 +1,6 @@
 """The mapper: the columns of an extract as those of a live table, by the keys of its binding."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -138,6 +138,24 @@ class ExtractMapper:
         units = read.values.cast(pl.Int128) * pl.Series([10 ** (EXACT_PLACES - measure.places)], dtype=pl.Int128)
         faulty = read.reasons.is_not_null()
         return units.scatter(faulty.arg_true(), self._written_units(measure, faulty)) if faulty.any() else units
+
+    def exact_column(self, names: Sequence[str], places: int) -> pl.Series:
+        """Return a column of amounts, or a debit less a credit, in units of the twelfth place; null where it is none.
+
+        Residues of computations are taken off as from a measure of so many `places`.
+        """
+        numbers, sides = self.binding.format.numbers, []
+        for name in names:
+            column = self.extracted(name)
+            read = read_amounts(column, numbers, places)
+            units = read.values.cast(pl.Int128) * pl.Series([10 ** (EXACT_PLACES - places)], dtype=pl.Int128)
+            faulty = read.reasons.is_not_null()
+            sides.append(units.scatter(faulty.arg_true(), exact_units(column.filter(faulty), numbers)))
+        if len(sides) == 1:
+            return sides[0]
+        both = pl.DataFrame({"debit": sides[0], "credit": sides[1]})
+        difference = pl.col("debit").fill_null(0) - pl.col("credit").fill_null(0)
+        return both.select(pl.when(pl.any_horizontal(pl.all().is_not_null())).then(difference).alias("units"))["units"]
 
     def _written_units(self, measure: Measure, rows: pl.Series) -> pl.Series:
         """Return some amounts of a measure as they are written; null for products and what is no number."""

@@ -28,6 +28,7 @@ from server.files.notation import (
 )
 from server.setup.answers import ZERO, Answers, FileAnswers
 from server.setup.column_profiles import ColumnRole
+from server.setup.controls import balance_findings
 from server.setup.figures import number_format
 from server.setup.periods import PERIOD, FactsTime, time_findings, time_of, two_times, unread_time
 from server.setup.roles import PLACES_WORDS, TableProfile, profile_table
@@ -93,6 +94,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     known = len(answers.open)
     settled = answers.settled(found.name, findings)
     findings = Findings(tuple(one for one in settled.decided if one.key != PERIOD))
+    findings = findings.and_(balance_findings(found, findings, amounts))
     time = time_of(found, settled)
     if time is None:
         answers.open += [lack_of_time(found)] if len(answers.open) == known else []

@@ -42,6 +42,7 @@ class TotalRow(Struct, frozen=True):
     text: str | None
     evidence: str
     is_proven: bool = False  # by the figures
+    is_parent: bool = False  # of the rows whose ids begin with its own
 
 
 class LeftOut(Struct, frozen=True):
@@ -81,6 +82,9 @@ def without_totals(
     if any(row.text is None for row in rows):
         found.append(Finding("skip.blank", [account], shown))
     kept = ~left_out(table.sample.frame, equals, account if len(found) > bool(equals) else None)
+    if all(row.is_proven for row in rows):
+        found += [Finding("control_totals.totals", True, "")] if not all(row.is_parent for row in rows) else []
+        found += [Finding("control_totals.parents", account, "")] if any(row.is_parent for row in rows) else []
     sample = SampleTable(name=table.name, frame=table.sample.frame.filter(kept), rows=table.sample.rows.filter(kept))
     return LeftOut(replace(table, sample=sample), Findings(tuple(found)), doubts)
 
@@ -262,4 +266,5 @@ def group_rows(
         if complete and many and some and sums[0].equals(sums[1]):
             proven.append(group)
             says = f"has '{group}' in {account} and is the sum of the accounts that begin with it"
-            yield from (TotalRow(at, account, group, f"{at_row(sample.rows[at])} {says}", True) for at in own["at"])
+            for at in own["at"]:
+                yield TotalRow(at, account, group, f"{at_row(sample.rows[at])} {says}", is_proven=True, is_parent=True)

@@ -114,6 +114,17 @@ def test_several_rows_of_a_sheet_may_make_its_column_names(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("feed", "says"),
     [
+        (GL + "control_totals: {per: journal}", "says per, which belongs to balanced: true"),
+        (GL + "control_totals: {within: account}", "says opening or within, which belong to closing"),
+        (GL + "control_totals: {closing: a, opening: b, within: c}", "with opening, no balance runs on"),
+        (GL + "control_totals: {closing: [a, b, c]}", "more columns of a balance than a debit and a credit"),
+        (GL + "control_totals: {totals: true}", "skip leaves out, and it leaves out none"),
+        (GL + "control_totals: {balanced: true, measure: x}", "gl has no measure 'x' that a feed fills"),
+        (
+            GL + "control_totals: {closing: a}\nunpivot: {columns: [x], into: date, value: amount}",
+            "columns become rows, so no balance is that behind a row",
+        ),
+        (ACCOUNT + "file: a.csv\ncontrol_totals: {balanced: true}", "live.account holds no facts, so control_totals"),
         (GL + "csv: {separator: ':'}", "csv.separator is none of ',', ';', '|' or 'tab' (found ':')"),
         (GL + "csv: {encoding: latn}", "is no encoding that Python knows, such as utf-8"),
         (GL + "csv: {quote: ab}", "one character that is no letter, digit or space, or none"),

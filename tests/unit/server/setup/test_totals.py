@@ -38,7 +38,7 @@ def profiled(folder: Path, text: str, name: str = "gl.csv") -> TableProfile:
 )
 def test_a_row_that_is_the_sum_of_those_above_is_left_out(tmp_path: Path, label: str, skip: dict[str, object]) -> None:
     found = profiled(tmp_path, f"{HEADING}{ROWS}{label}{SUM}")
-    assert found.totals.keys == {"skip": skip}
+    assert found.totals.keys == {"skip": skip, "control_totals": {"totals": True}}
     assert found.totals.decided[0].evidence.endswith("and is the sum of the 2 rows above")
     assert found.table.sample.frame["Konto"].to_list() == ["0400", "8400"]
 
@@ -73,17 +73,20 @@ def test_other_rows_stay(tmp_path: Path, row: str) -> None:
 def test_subtotals_and_their_total_are_left_out(tmp_path: Path) -> None:
     rows = ["10;1;2;3", "11;4;5;6", "Summe A;5;7;9", "20;1;1;1", "21;1;1;1", "Summe B;2;2;2", ";7;9;11"]
     found = profiled(tmp_path, "\n".join(["Konto;Jan 2025;Feb 2025;Mrz 2025", *rows]) + "\n")
-    assert found.totals.keys == {"skip": {"equals": {"Konto": ["Summe A", "Summe B"]}, "blank": ["Konto"]}}
+    assert found.totals.keys == {
+        "skip": {"equals": {"Konto": ["Summe A", "Summe B"]}, "blank": ["Konto"]},
+        "control_totals": {"totals": True},
+    }
     assert "row 8 is without Konto and is the sum of the 4 rows above" in found.totals.decided[0].evidence
 
 
 def test_a_group_that_is_the_sum_of_its_accounts_is_left_out(tmp_path: Path) -> None:
     groups = "4;Aufwand gesamt;12;13;14\n41;Personal;7;7;7\n4100;Löhne;2;3;4\n4110;Gehälter;5;4;3\n4200;Miete;5;6;7\n"
     found = profiled(tmp_path, HEADING + groups)
-    assert found.totals.keys == {"skip": {"equals": {"Konto": ["41", "4"]}}}
+    assert found.totals.keys == {"skip": {"equals": {"Konto": ["41", "4"]}}, "control_totals": {"parents": "Konto"}}
     assert found.table.sample.frame["Konto"].to_list() == ["4100", "4110", "4200"]
     own = profiled(tmp_path, HEADING + groups.replace("4;Aufwand gesamt;12", "4;Aufwand gesamt;13"))
-    assert own.totals.keys == {"skip": {"equals": {"Konto": ["41"]}}}
+    assert own.totals.keys == {"skip": {"equals": {"Konto": ["41"]}}, "control_totals": {"parents": "Konto"}}
 
 
 def test_a_group_in_a_ledger_is_proven_day_by_day(tmp_path: Path) -> None:
@@ -92,4 +95,7 @@ def test_a_group_in_a_ledger_is_proven_day_by_day(tmp_path: Path) -> None:
         rows += [f"{month}-31;4;7,00".replace("02-31", "02-28"), f"{month}-28;4100;3,00", f"{month}-28;4200;4,00"]
     assert profiled(tmp_path, "\n".join(rows) + "\n").totals.keys == {}  # the sums of January stand on another day
     even = [row.replace("01-31", "01-28") for row in rows]
-    assert profiled(tmp_path, "\n".join(even) + "\n").totals.keys == {"skip": {"equals": {"Konto": ["4"]}}}
+    assert profiled(tmp_path, "\n".join(even) + "\n").totals.keys == {
+        "skip": {"equals": {"Konto": ["4"]}},
+        "control_totals": {"parents": "Konto"},
+    }
