@@ -17,7 +17,7 @@ from tests.conformance.test_inspector import CALLS
 @pytest.fixture(scope="module")
 def told(node: Path, real: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What the client printed after one session with the real server."""
-    command = [node, HERE / "ai_sdk_client.mjs", real.url, real.key, json.dumps(STATEMENT)]
+    command: list[str | Path] = [node, HERE / "ai_sdk_client.mjs", real.url, real.key, json.dumps(STATEMENT)]
     folder = tmp_path_factory.mktemp("ai_sdk")
     ran = subprocess.run(
         command, env=at_home(folder), capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS

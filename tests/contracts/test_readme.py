@@ -11,7 +11,9 @@ from tests.mutations.__main__ import RULES, read_mutations
 from tests.support.books import ROOT
 from tests.support.tracked import tracked
 from tests.support.worked import tables
-from tests.unit.sandbox.test_attacks import ATTACKS, FORGERIES, MEMORY, OWN, RAW
+from tests.unit.sandbox.own_attacks import MEMORY, RAW
+from tests.unit.sandbox.test_attacks import FORGERIES, OWN
+from tests.unit.sandbox.trap import ATTACKS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -11,12 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from detect_secrets import SecretsCollection
-from detect_secrets.core.scan import get_plugins
+from detect_secrets.core.secrets_collection import SecretsCollection
 from detect_secrets.plugins.base import RegexBasedDetector
 from detect_secrets.plugins.high_entropy_strings import HighEntropyStringsPlugin
 from detect_secrets.plugins.keyword import DENYLIST
-from detect_secrets.settings import default_settings
+from detect_secrets.settings import default_settings, get_plugins
 
 from tests.support.books import ROOT
 from tests.support.tracked import tracked

@@ -76,7 +76,7 @@ def test_a_mean_is_what_its_rows_contribute_over_a_divisor_that_is_said(books: D
     mean = rows_of(books, period_start="2021-01", filters={"metric": "mean"})
     assert [mean[key] for key in ("contribution_total", "divisor", "figure")] == [100 + 5 + 3, 3, 36]
     monthly = rows_of(books, period_start="2021-01", period_end="2021-03", filters={"metric": "monthly"})
-    closes = [108, 12 + Decimal("40.5") + 7]  # of January and February; March has none
+    closes: list[int | Decimal] = [108, 12 + Decimal("40.5") + 7]  # of January and February; March has none
     assert exactly(monthly["contribution_total"]) == sum(closes)
     assert (monthly["divisor"], exactly(monthly["figure"])) == (2, sum(closes) / 2)
     assert "divisor" not in rows_of(books, period_start="2021-01", filters={"metric": "total"})

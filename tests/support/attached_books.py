@@ -13,7 +13,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from engine.books.books import Shelf
-from engine.door import EVERYONE, Door
+from engine.door import Door
+from engine.model.profiles import EVERYONE
 from server.feeds.feeds import LoadStatus
 from server.feeds.instance import read_instance
 from server.ingest.load import BindingFailed

@@ -65,7 +65,7 @@ class UserLoad:
 
 def load_as_user(folder: Path, state: Path, **environment: str) -> UserLoad:
     """Load every feed of an instance by the command that a user types."""
-    command = [Path(sys.executable).with_name("tieout"), "load", "--instance", folder]
+    command: list[str | Path] = [Path(sys.executable).with_name("tieout"), "load", "--instance", folder]
     known = {**os.environ, **environment, "SVC_STATE_DIR": str(state)}
     loaded = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
     assert loaded.returncode == 0, loaded.stderr

@@ -67,7 +67,7 @@ class DesktopHost:
 def hosting(instance: Path, state: Path, **settings: str) -> Iterator[DesktopHost]:
     """Start a bridge to an instance, and close its standard input at the end."""
     environment = bridge_environment(state, **settings)
-    command = [TIEOUT, "stdio", "--instance", instance]
+    command: list[str | Path] = [TIEOUT, "stdio", "--instance", instance]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as process:
         try:

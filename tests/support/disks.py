@@ -11,7 +11,7 @@ import pytest
 def mount(folder: Path, megabytes: int, options: str = "rw") -> str | None:
     """Mount a disk on a folder, which is made if it is absent; return why this process may not, None if it may."""
     folder.mkdir(exist_ok=True)
-    command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,{options}", "tmpfs", folder]
+    command: list[str | Path] = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,{options}", "tmpfs", folder]
     run = subprocess.run(command, check=False, capture_output=True, text=True)
     return run.stderr.strip().splitlines()[0] if run.returncode else None  # the others say where the kernel says more
 

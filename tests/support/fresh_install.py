@@ -42,7 +42,7 @@ def main() -> int:
         folder = Path(name)
         environment = environment_of(folder)
         wheel = built_wheel(folder / "wheel")
-        pinned = ["--constraints", ROOT / "constraints" / "runtime.txt"]
+        pinned: list[str | Path] = ["--constraints", ROOT / "constraints" / "runtime.txt"]
         subprocess.run([UV, "tool", "install", *pinned, wheel], env=environment, cwd=folder, check=True)
         installed = StdioServerParameters(
             command=str(folder / "bin" / "tieout"), args=["stdio", "--demo"], env=dict(environment)

@@ -64,7 +64,7 @@ class Installed:
 
 def built_wheel(folder: Path) -> Path:
     """Build the wheel into a folder, as `make wheel` does."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+    command: list[str | Path] = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
     return wheel
@@ -80,7 +80,18 @@ def installed(wheel: Path, folder: Path) -> Installed:
     for path in here.iterdir():
         if "tieout" not in path.name and path.suffix != ".pth":
             (made.packages / path.name).symlink_to(path)
-    install = [UV, "pip", "install", "--offline", "--no-deps", "--no-index", "--quiet", "--python", made.python, wheel]
+    install: list[str | Path] = [
+        UV,
+        "pip",
+        "install",
+        "--offline",
+        "--no-deps",
+        "--no-index",
+        "--quiet",
+        "--python",
+        made.python,
+        wheel,
+    ]
     subprocess.run(install, check=True, env={**made.environment, "UV_CACHE_DIR": str(folder / "uv")})
     own = [made.packages / name for name in ("engine", "server", "sandbox")]
     subprocess.run([made.python, "-m", "compileall", "-q", *own], check=True, cwd=made.empty)
@@ -97,7 +108,7 @@ def node_of_the_bundle() -> str:
 def packed_bundle(node: str, wheel: Path, folder: Path) -> Path:
     """Check and pack the bundle with the tool of its format, as `make bundle` does, and unpack it."""
     lay_out(wheel, folder / "bundle")
-    mcpb = [node, MCPB / "cli" / "cli.js"]
+    mcpb: list[str | Path] = [node, MCPB / "cli" / "cli.js"]
     subprocess.run([*mcpb, "validate", folder / "bundle" / "manifest.json"], check=True, capture_output=True)
     subprocess.run([*mcpb, "pack", folder / "bundle", folder / "tieout.mcpb"], check=True, capture_output=True)
     with zipfile.ZipFile(folder / "tieout.mcpb") as packed:

@@ -149,7 +149,7 @@ class Proxy:
 def certify(folder: Path) -> None:
     """Write a new key and its certificate over those that the proxy has."""
     openssl = needs_program("openssl")
-    pair = ["-keyout", folder / "key.pem", "-out", folder / "certificate.pem"]
+    pair: list[str | Path] = ["-keyout", folder / "key.pem", "-out", folder / "certificate.pem"]
     names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     made = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", *names]
     subprocess.run([*made, *pair], check=True, capture_output=True)
@@ -203,7 +203,17 @@ def proxying(server: int, identity: int, host: str = "127.0.0.1", resolver: str 
         log = folder / "log"
         log.touch()
         trust = ssl.create_default_context(cafile=folder / "certificate.pem")
-        command = [nginx, "-e", "stderr", "-p", folder, "-c", folder / "nginx.conf", "-g", "daemon off;"]
+        command: list[str | Path] = [
+            nginx,
+            "-e",
+            "stderr",
+            "-p",
+            folder,
+            "-c",
+            folder / "nginx.conf",
+            "-g",
+            "daemon off;",
+        ]
         with log.open("a") as sink:
             process = subprocess.Popen(command, stdout=sink, stderr=sink, **unprivileged(folder))
         proxy = Proxy(port, trust, log, process)

@@ -9,8 +9,9 @@ from typing import Any
 import yaml
 
 from engine.books.books import Shelf
-from engine.door import EVERYONE, Door, open_books
+from engine.door import Door, open_books
 from engine.instance.read import STORE
+from engine.model.profiles import EVERYONE
 from engine.report.report import Report
 from server.feeds.instance import read_instance
 from tests.support.books import load_instance

@@ -32,7 +32,7 @@ def test_the_load_after_the_clock_moved_back_is_the_latest(tmp_path: Path) -> No
     state, ledger = tmp_path / "state", instance / "data" / "gl.csv"
     settings = Settings(instance=instance, state=state)
     environment = {**os.environ, "SVC_INSTANCE": str(instance), "SVC_STATE_DIR": str(state)}
-    command = [Path(sys.executable).with_name("tieout"), "load", "gl"]
+    command: list[str | Path] = [Path(sys.executable).with_name("tieout"), "load", "gl"]
     sweep()
     moved = [needs_program("faketime"), "-f", "-40d", *command]
     with platform(settings) as keeper:

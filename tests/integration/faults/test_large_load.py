@@ -49,7 +49,7 @@ def test_a_large_load_takes_bounded_memory(tmp_path: Path) -> None:
         amount=pl.format("{}.{}", number % 9000, 10 + number % 90),
         text=pl.format("posting number {}", number),
     ).lazy().sink_csv(instance / "data" / "gl.csv")
-    command = [sys.executable, "-c", LOADER, instance, tmp_path / "state"]
+    command: list[str | Path] = [sys.executable, "-c", LOADER, instance, tmp_path / "state"]
     loaded = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     told = json.loads(loaded.stdout)
     assert told["rows"] == ROWS

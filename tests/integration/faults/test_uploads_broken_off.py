@@ -11,10 +11,11 @@ import pytest
 
 from server.base.interfaces import VolumeFull
 from server.stores.disk import Volume
-from tests.integration.server.test_stores_down import paused, store_of
+from tests.integration.server.test_stores_down import store_of
 from tests.integration.server.test_uploads import ON, put, sending, told
 from tests.integration.server.test_workers import serve, workers
 from tests.support.disks import disk
+from tests.support.pausing import paused
 from tests.support.serving import McpBooks, Server, connected, serving, wait_for
 from tests.support.small import write_instance
 

@@ -54,7 +54,7 @@ def demo(place: Installed) -> Iterator[McpBooks]:
     """A client of `tieout serve --demo`, started in an empty folder."""
     ports, before = free_ports(), place.files()
     out, log = place.home / "out", place.home / "log"
-    command = ["env", "-C", place.empty, place.tieout, "serve", "--demo"]
+    command: list[str | Path] = ["env", "-C", place.empty, place.tieout, "serve", "--demo"]
     process = start(command, {**place.environment, **ports}, out, log, forks=False)
     try:
         wait_until_healthy(f"http://127.0.0.1:{ports['SVC_PORT']}/health", process, log)

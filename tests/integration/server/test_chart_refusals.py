@@ -11,12 +11,13 @@ import pytest
 
 from server.stores.memory import new_reference
 from tests.integration.server.test_downloads import FINANCE, NORTH, ask, here
-from tests.integration.server.test_stores_down import paused, store_of
+from tests.integration.server.test_stores_down import store_of
 from tests.support.books import ROOT
 from tests.support.drawing import ACTUAL, BY_MONTH, drawn
 from tests.support.issuing import Issuer, issuing
 from tests.support.many import HOST, PROFILES, serving_many, write_books
 from tests.support.operating import readyz
+from tests.support.pausing import paused
 from tests.support.serving import KEY, McpBooks, Server, connected, serving, wait_for
 from tests.unit.sandbox.trap import CANARY, FOLDER
 

@@ -258,7 +258,7 @@ def test_provision_builds_the_rollups_that_were_declared_after_the_load(monthly:
 
 def test_an_instance_may_be_named_from_where_one_is(own: tuple[Path, Path]) -> None:
     instance, _ = own
-    command = ["env", "-u", "DATABASE_URL", SERVE[0], "load", "--instance", instance.name]
+    command: list[str | Path] = ["env", "-u", "DATABASE_URL", SERVE[0], "load", "--instance", instance.name]
     ran = subprocess.run(command, cwd=instance.parent, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr  # with the stores that it embeds below that folder
     assert (instance / ".tieout" / "postgres" / "data" / "PG_VERSION").exists()

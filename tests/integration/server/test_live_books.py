@@ -45,7 +45,7 @@ def test_a_load_that_is_killed_leaves_the_books_as_they_were(ledger: Path, tmp_p
     rows = "".join(f"{month}-05,actual,{cents / 100}\n" for month in months for cents in range(200))
     (ledger / "data" / "gl.csv").write_text(LEDGER.format(amount=1) + rows)
     environment = {**os.environ, "SVC_INSTANCE": str(ledger), "SVC_STATE_DIR": str(state)}
-    command = [Path(sys.executable).with_name("tieout"), "load"]
+    command: list[str | Path] = [Path(sys.executable).with_name("tieout"), "load"]
     staged = state / "store" / "facts" / "gl" / "actual"
     loaded = set(staged.iterdir())
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as loader:

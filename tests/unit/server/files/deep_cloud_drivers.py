@@ -12,8 +12,8 @@ from engine.door import open_books
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
 from tests.support.cloud_services import refusing_token, snowflake
+from tests.support.ledgers import ledger
 from tests.support.small import figures
-from tests.unit.server.files.test_drivers import ledger
 
 FOUND = [
     {"date": "2021-02-01", "scenario": "actual", "account": "A", "amount": "2.20"},

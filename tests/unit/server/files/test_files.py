@@ -10,8 +10,8 @@ import xlsxwriter
 
 from server.feeds.extract_formats import CsvFormat, ExtractFormat, TableLayout
 from server.files import files
-from server.files.files import FILE, ROW, WrittenFormat, file_rows, join_names, letter
-from server.files.rejects import LoadFailed
+from server.files.files import WrittenFormat, file_rows, join_names, letter
+from server.files.rejects import FILE, ROW, LoadFailed
 
 ROWS = [("4000", "Müller", "1,50"), ("5000", 'says "no"; never', "-2")]
 

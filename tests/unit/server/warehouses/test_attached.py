@@ -11,9 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from engine.books.books import Shelf
-from engine.door import EVERYONE, Door
+from engine.door import Door
 from engine.instance.documents import InstanceFaults
 from engine.model.errors import Unavailable
+from engine.model.profiles import EVERYONE
 from engine.model.stopping import Stop, never
 from server.base.interfaces import StoreDown
 from server.feeds import attachments

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from engine.books.books import Shelf
-from engine.door import EVERYONE, Door
+from engine.door import Door
 from engine.model.errors import Unavailable
+from engine.model.profiles import EVERYONE
 from server.feeds.instance import read_instance
 from server.ingest import surveys
 from server.ingest.load import BindingFailed

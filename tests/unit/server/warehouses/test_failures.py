@@ -8,14 +8,16 @@ from pathlib import Path
 from secrets import token_urlsafe
 from threading import active_count
 from time import monotonic
+from typing import Any
 
 import psycopg
 import pytest
 
 from engine.books.books import Shelf
-from engine.door import EVERYONE, Door
+from engine.door import Door
 from engine.facts.backend import ArrowVersions
 from engine.model.errors import Unavailable
+from engine.model.profiles import EVERYONE
 from server.base.interfaces import StoreDown
 from server.feeds.instance import read_instance
 from server.feeds.placements import FactsPlacement, WarehouseKind
@@ -61,7 +63,7 @@ class BooksInEngine:
     reader: Warehouse
     door: Door
 
-    def ask(self, period: tuple[str, str]) -> list[object]:
+    def ask(self, period: tuple[str, str]) -> list[tuple[Any, ...]]:
         """Return the revenue of some days: whole months are answered by rollups, others by the engine."""
         return self.door.metric("revenue", period=period, scenarios={"A": "actual"}).frame.rows()
 
