@@ -12,6 +12,7 @@ from server.feeds.extract_formats import ControlTotals
 from server.feeds.feeds import Binding
 from server.files.columns import to_text
 from server.files.extract_columns import columns_for
+from server.files.id_levels import below
 from server.files.rejects import EXACT_PLACES, ROW, Rejects
 from server.files.reshape import chosen_columns, columns_of_file, skipped, with_name_parts
 from server.ingest.mapper import ExtractMapper
@@ -276,7 +277,7 @@ def differs(total: Sums, of: Sums) -> int:
 
 
 class ParentRows:
-    """Rows of parents: each is the sum of the rows whose ids begin with its id, on its day and in its scenario."""
+    """Rows of parents: each is the sum of the rows below its id, on its day and in its scenario."""
 
     def __init__(self, column: str, keys: Sequence[str]) -> None:
         self._column = column
@@ -301,16 +302,16 @@ class ParentRows:
         return ids.is_not_null()
 
     def headings(self) -> frozenset[int]:
-        """Return the rows whose ids those of others begin with."""
+        """Return the rows whose ids stand above those of others."""
         rows = pl.concat(self._rows).head(MAX_PARENTS) if self._rows else pl.DataFrame(schema={"id": pl.String})
         if rows.is_empty():
             return frozenset()
         children = pl.concat(self._children).group_by("id", "key").agg(pl.col("^amount .*$").sum())
         found = []
         for (id_,), parents in rows.group_by("id", maintain_order=True):
-            below = children.filter(pl.col("id").str.starts_with(str(id_)) & (pl.col("id") != id_))
-            if below.height:
-                sums = below.group_by("key").agg(pl.col("^amount .*$").sum().name.prefix("below "))
+            under = children.filter(below(pl.col("id"), str(id_)))
+            if under.height:
+                sums = under.group_by("key").agg(pl.col("^amount .*$").sum().name.prefix("below "))
                 found.append(parents.join(sums, on="key", how="left", maintain_order="left"))
         self._found = pl.concat(found) if found else None
         return frozenset(self._found["row"]) if self._found is not None else frozenset()

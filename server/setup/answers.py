@@ -1,8 +1,9 @@
 """Answers: what somebody says of the books where files do not, from a file of answers or at a terminal."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -11,18 +12,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.instance.documents import InstanceFaults, read_document
-from server.files.findings import Ambiguity, Findings, flattened, written_keys
+from server.files.findings import Ambiguity, Findings, flattened, nested
 from server.setup.column_profiles import ColumnRole
+from server.setup.questions import Choice, OpenQuestion
 
 OF_BOOKS: Final = ("name", "currency", "fiscal_year", "files")
 OF_FORMATS: Final = ("csv", "numbers", "dates", "unpivot", "header_row", "period")
-OF_FILES: Final = (*OF_FORMATS, "columns", "is", "scenario", "totals", "formulas")
-FACTOR: Final = "numbers.factor"
-TOTALS: Final = ("leave_out", "keep")
 ZERO: Final = "zero"
+CLOSING: Final = "closing"
+VALUES: Final[Mapping[str, Sequence[str]]] = {  # keys of one file that take one of some words
+    "totals": ("leave_out", "keep"),
+    "formulas": (ZERO,),
+    "over_time": ("sum", CLOSING),
+}
+OF_FILES: Final = (*OF_FORMATS, "columns", "is", "scenario", *VALUES)
 KINDS: Final = ("facts", "members", "unused")
-MOST_QUESTIONS: Final = 5
-Ask = Callable[[str, Sequence[str]], str | None]  # question and choices to an answer; None if nobody answers
 
 
 class BadAnswer(ValueError):
@@ -38,19 +42,29 @@ class FileAnswers(Struct, frozen=True):
     scenario: str | None = None
     totals: str | None = None  # what to do with rows that words alone call totals
     formulas: str | None = None  # ZERO: those that all read 0 are 0
+    over_time: str | None = None  # what amounts are: CLOSING balances, or movements that add up
+
+    def and_(self, other: "FileAnswers") -> "FileAnswers":
+        """Return these answers and others of the same file, which go before."""
+        return FileAnswers(
+            {**self.keys, **other.keys},
+            {**self.columns, **other.columns},
+            *(
+                getattr(self, part) if getattr(other, part) is None else getattr(other, part)
+                for part in ("kind", "scenario", "totals", "formulas", "over_time")
+            ),
+        )
 
 
 @dataclass
 class Answers:
-    """What somebody says of the books and of each file; the questions that were asked count."""
+    """What somebody says of the books and of each file, and the questions that are left."""
 
     books: Mapping[str, Any] = field(default_factory=dict)
     every: Mapping[str, Any] = field(default_factory=dict)  # format keys of every file
     files: Mapping[str, FileAnswers] = field(default_factory=dict)
-    ask: Ask | None = None
-    asked: int = 0
-    open: list[str] = field(default_factory=list)
-    questions: list[str] = field(default_factory=list)  # open ones that an answer decides, about rows and amounts
+    open: list[str] = field(default_factory=list)  # what nobody can answer, with the way on
+    questions: list[OpenQuestion] = field(default_factory=list)
 
     @property
     def fiscal_start(self) -> int:
@@ -62,7 +76,8 @@ class Answers:
     def of(self, name: str) -> FileAnswers:
         """Return what is said of a file, by its name or, of a sheet, by that of its file as well."""
         base = name.partition(" [")[0]
-        said = self.files.get(name) or self.files.get(base) or FileAnswers()
+        said = self.files.get(base, FileAnswers())
+        said = said if base == name else said.and_(self.files.get(name, FileAnswers()))
         return replace(said, keys={**self.every, **said.keys})
 
     def encoding_of(self, name: str) -> str | None:
@@ -86,38 +101,23 @@ class Answers:
                         f"{', '.join(there)}"
                     )
 
-    def question(self, text: str, choices: Sequence[str]) -> str | None:
-        """Return somebody's answer to a question; None if nobody is there, or enough was asked."""
-        if self.ask is None or self.asked >= MOST_QUESTIONS:
-            return None
-        self.asked += 1
-        return self.ask(text, choices)
+    def give(self, name: str, said: Mapping[str, Any]) -> None:
+        """Add what somebody answered of a file to what was said of it. Raises BadAnswer."""
+        before = self.files.get(name, FileAnswers())
+        self.files = {**self.files, name: before.and_(file_answers("the answer", name, said))}
 
     def settled(self, name: str, findings: Findings) -> Findings:
-        """Return the findings of a file with every ambiguity answered; those without an answer are noted as open."""
+        """Return the findings of a file with its ambiguities answered; those without an answer are asked about."""
         decided = findings.answered(self.of(name).keys)
-        for ambiguity in decided.ambiguities:
-            keys = self._decide(name, ambiguity)
-            if keys is None:
-                (self.questions if ambiguity.key == FACTOR else self.open).append(explain(name, ambiguity))
-            else:
-                decided = decided.answered(keys)
+        self.questions += [question_of(name, ambiguity) for ambiguity in decided.ambiguities]
         return Findings(decided.decided)
 
-    def _decide(self, name: str, ambiguity: Ambiguity) -> Mapping[str, Any] | None:
-        choices = [f"{reading.meaning} ({written_keys(reading.keys)})" for reading in ambiguity.readings]
-        answer = self.question(f"{name}: {ambiguity.evidence}", choices)
-        if answer is None:
-            return None
-        if answer in choices:
-            return ambiguity.readings[choices.index(answer)].keys
-        return {ambiguity.key: answer}
 
-
-def explain(name: str, ambiguity: Ambiguity) -> str:
-    """Return an ambiguity with what to write into a file of answers."""
-    key = ambiguity.key.partition(".")[0]
-    return f"{name}: {ambiguity}\n  Say {key} with --answers FILE, for every file or under files: {{{name}: …}}"
+def question_of(name: str, ambiguity: Ambiguity) -> OpenQuestion:
+    """Return an ambiguity as a question: each of its readings is a choice."""
+    choices = tuple(Choice(nested(reading.keys), reading.meaning) for reading in ambiguity.readings)
+    ways = f" can be read in {len(choices)} ways" if choices else ""
+    return OpenQuestion(name, f"{ambiguity.evidence}{ways}", choices, key=ambiguity.key)
 
 
 def read_answers(path: Path) -> Answers:
@@ -145,7 +145,10 @@ def read_answers(path: Path) -> Answers:
 
 
 def file_answers(where: str, name: str, said: object) -> FileAnswers:
-    """Return what a file of answers says of one file. Raises BadAnswer."""
+    """Return what a file of answers says of one file, at once or in a list. Raises BadAnswer."""
+    if isinstance(said, list):
+        parts = [file_answers(where, name, part) for part in said]
+        return reduce(FileAnswers.and_, parts, FileAnswers())
     if not isinstance(said, Mapping):
         raise BadAnswer(f"{where}: {name} takes keys such as dates: {{format: '%d/%m/%Y'}}")
     check_keys(f"{where}: {name}", said, OF_FILES)
@@ -158,15 +161,11 @@ def file_answers(where: str, name: str, said: object) -> FileAnswers:
         if role not in roles:
             raise BadAnswer(f"{where}: column {column} of {name} is '{role}'; it takes {', '.join(roles)}")
     keys = flattened({key: said[key] for key in OF_FORMATS if key in said})
-    totals = said.get("totals")
-    if totals is not None and totals not in TOTALS:
-        raise BadAnswer(f"{where}: totals of {name} is '{totals}'; it takes {', '.join(TOTALS)}")
-    formulas = said.get("formulas")
-    if formulas not in (None, ZERO):
-        raise BadAnswer(f"{where}: formulas of {name} is '{formulas}'; it takes {ZERO}")
-    return FileAnswers(
-        keys, {column: roles[role] for column, role in columns.items()}, kind, said.get("scenario"), totals, formulas
-    )
+    for key, values in VALUES.items():
+        if (value := said.get(key)) is not None and value not in values:
+            raise BadAnswer(f"{where}: {key} of {name} is '{value}'; it takes {', '.join(values)}")
+    chosen = {column: roles[role] for column, role in columns.items()}
+    return FileAnswers(keys, chosen, kind, said.get("scenario"), *map(said.get, VALUES))
 
 
 def check_keys(where: str, tree: Mapping[str, Any], known: Sequence[str]) -> None:

@@ -6,44 +6,47 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
-import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.instance.reading.domains import TAKEN
 from engine.model.calendar.periods import Grain
-from server.files.amounts import read_amounts
 from server.files.columns import without_residue
-from server.files.files import letter
-from server.files.findings import Ambiguity, Finding, Findings, Reading, located
+from server.files.findings import Ambiguity, Finding, Findings, Reading
 from server.files.notation import (
-    FORMULA_FAULT,
     Notation,
     NumberColumn,
     detect_factor,
     detect_numbers,
-    is_none_word,
-    number_column,
     sign_of,
 )
-from server.setup.answers import ZERO, Answers, FileAnswers
+from server.setup.answers import CLOSING, Answers, FileAnswers
+from server.setup.balances import is_stock, over_time
 from server.setup.column_profiles import ColumnRole
 from server.setup.controls import balance_findings
-from server.setup.figures import number_format
-from server.setup.periods import PERIOD, FactsTime, time_findings, time_of, two_times, unread_time
+from server.setup.figures import exact_figures, largest
+from server.setup.open_facts import (
+    MOST_PLACES,
+    amount_columns,
+    lack_of_time,
+    lost_figures,
+    named_kinds,
+    period_beside,
+    several_scenarios,
+    two_times,
+    unproven_sums,
+    unread_amounts,
+    zero_formulas,
+)
+from server.setup.periods import PERIOD, FactsTime, time_findings, time_of
 from server.setup.roles import PLACES_WORDS, TableProfile, profile_table
 from server.setup.totals import without_totals
 from server.setup.trees import match_members, member_table
-from server.setup.words import named_currency, scenario_kinds, slug, title
+from server.setup.words import named_currency, slug, title
 
-FEWEST_PLACES, MOST_PLACES = 2, 12  # that a measure is proposed with
+FEWEST_PLACES: Final = 2  # that a measure is proposed with
 RESIDUES: Final = 0.5  # share of the amounts up to which residues of computations do not count
-OTHER_DIGIT: Final = re.compile(r"(?![0-9])\d")  # of another script, whatever marks stand beside it
 CURRENCY_IN: Final = re.compile(r"€|\$|£|EUR|USD|GBP|CHF|JPY")  # beside the unit in a heading of amounts
-HOW_AMOUNTS: Final = (
-    "write amounts in the file as 1234.50 or -1234.50, with a hyphen in front as the minus and without a currency, and "
-    "the marks of debits and credits in a column of their own"
-)
 DEBITS: Final = ("s", "d", "dr", "debit", "soll", "db")
 GRAIN_COLUMNS: Final = {Grain.DATE: "date", Grain.MONTH: "month", Grain.QUARTER: "quarter", Grain.YEAR: "year"}
 
@@ -56,6 +59,7 @@ class MeasureColumn(Struct, frozen=True, kw_only=True):
     is_money: bool
     places: int
     currency: str | None = None  # in its name; a column of currencies does not speak of it
+    is_closing: bool = False  # whether it holds closing balances, which do not add up over time
 
 
 class FactsTable(Struct, frozen=True, kw_only=True):
@@ -88,20 +92,22 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     amounts = amount_columns(found)
     numbers = detect_numbers(amounts)
     heads = {one.name: table.header_row for one in amounts if one.name not in found.having(ColumnRole.ACROSS)}
-    factor = asked_factor(detect_factor(table.titles, heads), heads)
+    factor = asked_factor(detect_factor(table.titles, heads), heads, largest_of(found, amounts))
     times = time_findings(found, answers.fiscal_start)
     findings = table.findings.and_(numbers, factor, times, amount_findings(found), found.totals)
-    known = len(answers.open)
+    known = len(answers.open) + len(answers.questions)
     settled = answers.settled(found.name, findings)
     findings = Findings(tuple(one for one in settled.decided if one.key != PERIOD))
     findings = findings.and_(balance_findings(found, findings, amounts))
     time = time_of(found, settled)
     if time is None:
-        answers.open += [lack_of_time(found)] if len(answers.open) == known else []
+        is_asked = len(answers.open) + len(answers.questions) > known
+        answers.open += [] if is_asked else [lack_of_time(found)]
         time = FactsTime(Grain.DATE, date.min, date.min, {})
-    answers.open += [*two_times(found, findings), *unproven_sums(found)]
-    answers.open += period_beside(found, settled, said)
+    answers.questions += [*two_times(found, findings), *unproven_sums(found), *period_beside(found, settled, said)]
     answers.questions += [*several_scenarios(found, said), *found.doubts, *zero_formulas(found, amounts, said)]
+    nominated = () if found.across else found.nomination.questions
+    answers.questions += nominated or over_time(found, settled, amounts, said)
     answers.open += [*unread_amounts(found, amounts, findings), *lost_figures(found, amounts)]
     scenario, scenarios, aliases = scenarios_of(found, said, members)
     year = found.first(ColumnRole.YEAR) if time.grain is Grain.YEAR and not time.constants else None
@@ -115,7 +121,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
         time_column=column,
         constants=time.constants,
         period=next((one for one in settled.decided if one.key == PERIOD), None) if time.constants else None,
-        measures=list(measures_of(found, findings)),
+        measures=list(measures_of(found, findings, said)),
         scenario=scenario,
         scenarios=scenarios,
         aliases=aliases,
@@ -123,109 +129,26 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     )
 
 
-def asked_factor(findings: Findings, heads: Mapping[str, int]) -> Findings:
+def largest_of(found: TableProfile, amounts: Sequence[NumberColumn]) -> Decimal:
+    """Return the largest amount of a table as it stands there."""
+    held = exact_figures(found.table.sample.frame, amounts)
+    return max(map(largest, held), default=Decimal(0))
+
+
+def asked_factor(findings: Findings, heads: Mapping[str, int], most: Decimal) -> Findings:
     """Return the factor of amounts as a question, unless the heading of amounts says it with their currency."""
     for factor in findings.decided:
         if any(f"'{name}'" in factor.evidence and CURRENCY_IN.search(name) for name in heads):
             continue
         ways = (
-            Reading({factor.key: "1"}, "amounts as they stand"),
-            Reading({factor.key: factor.value}, f"amounts times {int(factor.value):,}"),
+            Reading({factor.key: "1"}, f"amounts as they stand: the largest is {most:,f}"),
+            Reading(
+                {factor.key: factor.value},
+                f"amounts times {int(factor.value):,}: the largest is {most * int(factor.value):,f}",
+            ),
         )
         return Findings(ambiguities=(Ambiguity(factor.key, factor.evidence, ways),))
     return findings
-
-
-def several_scenarios(found: TableProfile, said: FileAnswers) -> Iterator[str]:
-    """Yield the question about a table whose names speak of several scenarios, and of none alone."""
-    if said.scenario or found.first(ColumnRole.SCENARIO) or len(kinds := named_kinds(found)) < 2:
-        return
-    choices = " or ".join(f"{{{found.name}: {{scenario: {kind}}}}}" for kind in kinds)
-    yield f"{found.name}: its name speaks of {' and '.join(kinds)}; with --answers FILE, say files: {choices}"
-
-
-def zero_formulas(found: TableProfile, amounts: Sequence[NumberColumn], said: FileAnswers) -> Iterator[str]:
-    """Yield the question about a sheet whose formulas all read 0, if some are amounts."""
-    formulas, columns = found.table.formulas, found.table.columns
-    held = [one.name for one in amounts if letter(columns.index(one.name)) in formulas.zeros]
-    if held and said.formulas is None:
-        yield (
-            f"{found.name}: {formulas}, and {', '.join(held)} would hold 0 there. Open the workbook in a spreadsheet "
-            f"and save it; or, if they are 0, say files: {{{found.name}: {{formulas: {ZERO}}}}} with --answers FILE"
-        )
-
-
-def period_beside(found: TableProfile, settled: Findings, said: FileAnswers) -> Iterator[str]:
-    """Yield the question about periods that are not read, in a table whose name or titles say the time."""
-    period = settled.value(PERIOD) or settled.value("unpivot.year")
-    if PERIOD in said.keys or period is None or (unread := unread_time(found)) is None:
-        return
-    column = unread.partition(",")[0]
-    yield (
-        f"{found.name}: {unread}; or, if all its rows are of {period}, say files: {{{found.name}: {{columns: "
-        f"{{{column}: text}}}}}} with --answers FILE"
-    )
-
-
-def lack_of_time(found: TableProfile) -> str:
-    """Return what a table without a time lacks, and how to say it."""
-    column = found.first(ColumnRole.TIME)
-    if column is not None:
-        text = found.columns[column].values[0]
-        says = f"{found.name}: {column} is no column of days, months or years: '{text}' is none"
-        ways = f"{{{found.name}: {{dates: {{format: …}}, columns: {{{column}: time}}}}}}"
-        return (
-            f"{says}; say files: {ways} with --answers FILE, or write days as 2026-01-31, months as 2026-01 in the file"
-        )
-    if unread := unread_time(found):
-        return f"{found.name}: {unread}"
-    says = f"{found.name} has no column of days, months or years, and its name and titles have none"
-    ways = f"{{{found.name}: {{columns: {{COLUMN: time}}}}}}, or {{{found.name}: {{period: 2026-01}}}} for all its rows"
-    return f"{says}; with --answers FILE, say files: {ways}"
-
-
-def amount_columns(found: TableProfile) -> list[NumberColumn]:
-    """Return the columns of a table that hold amounts."""
-    roles = (ColumnRole.AMOUNT, ColumnRole.DEBIT, ColumnRole.CREDIT, ColumnRole.ACROSS)
-    chosen = [column for role in roles for column in found.having(role)]
-    columns = (found.columns[column].number or number_column(found.table.sample, column) for column in chosen)
-    return [column for column in columns if column is not None]
-
-
-def unread_amounts(found: TableProfile, columns: Sequence[NumberColumn], findings: Findings) -> Iterator[str]:
-    """Yield the questions about amounts: there is no column of them, or a load does not read a text of one."""
-    if not any(column.numbers for column in columns):
-        yield f"{found.name} has no column of amounts: {HOW_AMOUNTS}"
-    for column in columns:
-        is_said = column.name in found.overrides
-        unread = [pair for pair in column.others if not is_none_word(pair[0])]
-        strange = [pair for pair in unread if is_said or OTHER_DIGIT.search(pair[0])]
-        texts = pl.Series([text for text, _ in column.numbers], dtype=pl.String)
-        reasons = read_amounts(texts, number_format(findings), MOST_PLACES).reasons
-        strange += [pair for pair, why in zip(column.numbers, reasons, strict=True) if why and "is no number" in why]
-        if strange:
-            yield f"{found.name}: {located(column.name, strange[:1])} is no number that a load reads: {HOW_AMOUNTS}"
-
-
-def lost_figures(found: TableProfile, columns: Sequence[NumberColumn]) -> Iterator[str]:
-    """Yield the questions about amounts whose formulas failed: a lost figure is not an absent one."""
-    for column in columns:
-        lost = [f"row {row}: {text}" for text, row in column.others if re.match(FORMULA_FAULT, text)]
-        if lost:
-            says = f"{found.name}: {column.name} has a formula that failed ({lost[0]}), and its figure is lost"
-            yield f"{says}; mend it in the file"
-
-
-def unproven_sums(found: TableProfile) -> Iterator[str]:
-    """Yield the question about each column of amounts beside months across that is no sum of them."""
-    for column, sum_of in found.sums.items():
-        if sum_of is None and found.roles[column][0] is ColumnRole.UNUSED:
-            months = found.across.names if found.across else ()
-            yield (
-                f"{found.name}: {column} stands beside the months {months[0]} to {months[-1]} and is no sum of them; "
-                f"say files: {{{found.name}: {{columns: {{{column}: unused}}}}}} with --answers FILE if it is none of "
-                "the amounts, or bring it in a file of its own"
-            )
 
 
 def amount_findings(found: TableProfile) -> Findings:
@@ -244,15 +167,18 @@ def amount_findings(found: TableProfile) -> Findings:
     return Findings()
 
 
-def measures_of(found: TableProfile, findings: Findings) -> Iterator[MeasureColumn]:
+def measures_of(found: TableProfile, findings: Findings, said: FileAnswers) -> Iterator[MeasureColumn]:
     """Yield the measures of a table: of debits and credits or months across, else of each column of amounts."""
     notation = Notation(findings.value("numbers.decimal") or ".", findings.value("numbers.thousands") or "none")
     factor = Decimal(str(findings.value("numbers.factor") or 1))
     columns = amount_columns(found)
     if findings.value("amount") or found.across is not None:
         filled = None if findings.value("amount") else "amount"
-        yield MeasureColumn(key="amount", column=filled, is_money=True, places=places_of(columns, notation, factor))
+        closing = said.over_time == CLOSING
+        places = places_of(columns, notation, factor)
+        yield MeasureColumn(key="amount", column=filled, is_money=True, places=places, is_closing=closing)
         return
+    stocks = {one.name for one in columns if is_stock(found, one.name)} or {one.name for one in columns}
     for column in columns:
         is_money = not PLACES_WORDS.search(column.name)
         places = places_of([column], notation, factor)
@@ -264,6 +190,7 @@ def measures_of(found: TableProfile, findings: Findings) -> Iterator[MeasureColu
             is_money=is_money,
             places=max(2, places) if is_money else places,
             currency=named_currency(column.name),
+            is_closing=said.over_time == CLOSING and column.name in stocks,
         )
 
 
@@ -296,18 +223,6 @@ def scenarios_of(
         return None, ids, {scenario: title(names.get(text, text)) for text, scenario in ids.items()}
     kind = next(iter(named_kinds(found)), "actual")
     return kind, {}, {kind: title(kind)}
-
-
-def named_kinds(found: TableProfile) -> list[str]:
-    """Return the kinds of scenarios that say what all rows are: the one of the first text that names exactly one.
-
-    Those of the first text that names several, if none names one. The sheet goes before its file.
-    """
-    file, _, sheet = found.name.partition(" [")
-    across = found.across.names[:1] if found.across else ()
-    texts = [*across, sheet, file, *(text for _, text in found.table.titles)]
-    kinds = [named for text in texts if (named := scenario_kinds(text))]
-    return next((named for named in kinds if len(named) == 1), kinds[0] if kinds else [])
 
 
 def scenario_names(column: str, ids: Sequence[str], members: Sequence[TableProfile]) -> Mapping[str, str]:

@@ -1,6 +1,7 @@
 """Figures of a sample: its amounts as exact integers, read as a load reads them, so that sums can be proven."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Final
 
 import polars as pl
@@ -45,3 +46,23 @@ def exact_figures(frame: pl.DataFrame, columns: Sequence[NumberColumn]) -> pl.Da
     return pl.DataFrame(
         [values.set(frame.select(none).to_series(), 0) for values, none in zip(parsed, nothing, strict=True)]
     )
+
+
+def largest(units: pl.Series) -> Decimal:
+    """Return the largest of some integers as an amount, whatever its sign; 0 if there is none."""
+    most = units.cast(pl.Int128).abs().max() if units.len() else 0
+    return Decimal(int(most or 0)).scaleb(-PLACES)  # type: ignore[arg-type]  # the greatest of integers
+
+
+def volume(units: pl.Series) -> str:
+    """Return the sum of some integers as an amount in words; of a sum that is 0, its debits and credits."""
+    wide = units.cast(pl.Int128)
+    total, debits = int(wide.sum()), int(wide.filter(wide > 0).sum())
+    return f"sum {written_amount(total)}" + (f", {written_amount(debits)} of each sign" if not total and debits else "")
+
+
+def written_amount(units: int) -> str:
+    """Return an integer of a sample as an amount, with two places at least."""
+    amount = Decimal(units).scaleb(-PLACES).normalize()
+    places = max(2, -int(amount.as_tuple().exponent))
+    return f"{amount:,.{places}f}"

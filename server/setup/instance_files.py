@@ -176,7 +176,8 @@ def domain_yaml(domain: DomainProposal) -> Iterator[str]:
     yield "metrics:   # sign: negate shows amounts with the opposite sign"
     for measure in first.measures:
         label = title(measure.column or measure.key)
-        yield f"  {measure.key}: {{label: {yaml_text(label)}, measure: {measure.key}}}"
+        closing = ", over_time: closing" if measure.is_closing else ""
+        yield f"  {measure.key}: {{label: {yaml_text(label)}, measure: {measure.key}{closing}}}"
 
 
 def statement_yaml(domain: DomainProposal, books: BooksProposal) -> Iterator[str]:

@@ -11,10 +11,10 @@ from msgspec import Struct
 from engine.model.calendar.periods import GRAINS, Grain
 from server.files.dates import UNREADABLE, in_format
 from server.files.days import NAMES_OF_MONTHS, named_month, typed_days
-from server.files.findings import Ambiguity, Finding, Findings, Reading, at_row, located
+from server.files.findings import Ambiguity, Finding, Findings, Reading, located
 from server.setup.column_profiles import ColumnRole
 from server.setup.months import is_numbered, month_of, turns_the_year
-from server.setup.roles import TableProfile, period_parts
+from server.setup.roles import TableProfile
 from server.setup.written_days import HOW_DAYS, unread_period
 
 PERIOD: Final = "period"  # the key of answers that says the time of every row of a file
@@ -51,30 +51,6 @@ def time_findings(found: TableProfile, fiscal_start: int) -> Findings:
         evidence = found.roles[year][1]
         return Findings((Finding("dates.year", year, evidence), Finding("dates.month", month, found.roles[month][1])))
     return Findings() if year else said_once(PERIOD, dict(said_periods(found)))
-
-
-def two_times(found: TableProfile, findings: Findings) -> Iterator[str]:
-    """Yield the question about a row whose day and whose columns of year and month name different months."""
-    column = found.first(ColumnRole.TIME)
-    day = found.columns[column].day if column else None
-    years, months = period_parts({name: one for name, one in found.columns.items() if name not in found.overrides})
-    if column is None or day is None or column in found.overrides or not years or not months:
-        return
-    year, month = years[0].name, months[0].name
-    format_, names = findings.value("dates.format") or "%Y-%m-%d", tuple(findings.value("dates.months") or ())
-    frame = found.table.sample.frame.select(column, year, month)
-    texts = frame[column].drop_nulls().unique()
-    codes = dict(zip(texts, in_format(texts, format_, names).str.head(len("2026-01")), strict=True))
-    for at, (text, one, other) in enumerate(frame.iter_rows()):
-        if text is None or one is None or other is None or codes[text] == f"{one}-{int(other):02}":
-            continue
-        place = at_row(found.table.sample.rows[at])
-        says = (
-            f"{found.name}: {place} is of {codes[text]} by {column} ('{text}') and of {one}-{int(other):02} by {year}"
-        )
-        ways = f"{{columns: {{{column}: time}}}}}} or {{columns: {{{column}: text}}}}"
-        yield f"{says} and {month}; say files: {{{found.name}: {ways} with --answers FILE"
-        return
 
 
 def unread_time(found: TableProfile) -> str | None:

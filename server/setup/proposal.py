@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Final
 
 from engine.instance.reading.domains import TAKEN
@@ -23,9 +24,12 @@ from server.setup.dimensions import (
     ids_of,
     propose_dimension,
 )
-from server.setup.facts import GRAIN_COLUMNS, HOW_AMOUNTS, FactsTable, facts_table, profile_facts
+from server.setup.facts import GRAIN_COLUMNS, FactsTable, facts_table, profile_facts
+from server.setup.figures import exact_figures, largest
 from server.setup.journals import find_journal
-from server.setup.periods import unread_time
+from server.setup.open_facts import HOW_AMOUNTS
+from server.setup.periods import said_periods, unread_time
+from server.setup.questions import Choice, OpenQuestion
 from server.setup.roles import TableProfile, profile_table
 from server.setup.trees import flat_tree, weight_column
 from server.setup.words import currencies_in, slug, title
@@ -87,11 +91,13 @@ class BooksProposal:
 
 def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> BooksProposal:
     """Return books made of some tables. What stays open is noted in the answers; NoBooks if no table holds facts."""
+    answers.open, answers.questions = [], []
     answers.check_names({table.name: table.columns for table in tables})
     guesses: list[Guess] = []
     profiles = with_journal([profile_of(table, answers) for table in tables], answers, guesses)
     kinds = {found.name: answers.of(found.name).kind for found in profiles}
     facts = [found for found in profiles if is_facts(found, kinds[found.name])]
+    facts = facts or [found for found in profiles if kinds[found.name] is None and is_dated(found)]
     members = [found for found in profiles if found not in facts and kinds[found.name] in (None, "members")]
     if not facts:
         raise NoBooks(lack_of_facts(profiles))
@@ -102,7 +108,7 @@ def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> Books
     for table in proposed:
         guesses += table_guesses(table)
     for found in (found for found in members if kinds[found.name] is None):
-        answers.open += unloaded_amounts(found, guesses, is_used=found.name in used)
+        answers.questions += unloaded_amounts(found, guesses, is_used=found.name in used)
     scenarios = scenario_aliases(proposed)
     return BooksProposal(
         name=answers.books.get("name") or name,
@@ -142,6 +148,13 @@ def is_facts(found: TableProfile, kind: str | None) -> bool:
     return found.has_amounts and (found.has_time or not found.keys)
 
 
+def is_dated(found: TableProfile) -> bool:
+    """Tell whether a table has amounts, and its name and titles say one period: that of all its rows."""
+    numbers = [one for role in AMOUNTS for name in found.having(role) if (one := found.columns[name].number)]
+    has_places = any(FRACTION.search(text) for one in numbers for text, _ in one.numbers)
+    return has_places and unread_time(found) is None and len(dict(said_periods(found))) == 1
+
+
 def lack_of_facts(profiles: Sequence[TableProfile]) -> str:
     """Return why no table holds facts, and what to say or to write of each."""
     return "none of the tables holds facts: " + "; ".join(map(lack_of, profiles))
@@ -162,7 +175,7 @@ def lack_of(found: TableProfile) -> str:
     return f"{says}; {answer}columns: {{COLUMN: time}}}}}}, or {{is: facts, period: 2026-01}} for all its rows"
 
 
-def unloaded_amounts(found: TableProfile, guesses: list[Guess], *, is_used: bool) -> Iterator[str]:
+def unloaded_amounts(found: TableProfile, guesses: list[Guess], *, is_used: bool) -> Iterator[OpenQuestion]:
     """Yield the question about amounts of a table that fills no facts; list its other numbers as guesses."""
     weight = weight_column(found)
     amounts = [one for role in (*AMOUNTS, ColumnRole.ACROSS) for one in found.having(role) if one != weight]
@@ -174,10 +187,16 @@ def unloaded_amounts(found: TableProfile, guesses: list[Guess], *, is_used: bool
     if unnamed or telling:
         names = ", ".join([*(one.name for one in numbers), *(f"{name} '{text}'" for name, text in unnamed.items())])
         ends = "would fill members alone" if is_used else "would not be used"
-        says = f"{found.name} {ends}, and its numbers ({names}) would not be loaded; with --answers FILE, say files: "
-        period = "bring a column of days, months or quarters, as 2026-01-31, 2026-01 or 2026-Q1, or say {is: facts, "
-        facts = HOW_AMOUNTS if near_amount(found) else f"{period}period: 2026-01}} for all rows"
-        yield f"{says}{{{found.name}: {{is: members}}}} or {{is: unused}} if they are no facts; if they are: {facts}"
+        period = "say {is: facts, period: 2026-01} for all rows, or bring a column of days, months or quarters"
+        facts = HOW_AMOUNTS if near_amount(found) else f"{period}, as 2026-01-31, 2026-01 or 2026-Q1"
+        says = f"it {ends}, and its numbers ({names}) would not be loaded; if they are facts: {facts}. Else:"
+        held = exact_figures(found.table.sample.frame, numbers)
+        most = max(map(largest, held), default=Decimal(0))
+        choices = (
+            Choice({"is": "members"}, "they are no facts: a table of members"),
+            Choice({"is": "unused"}, "they are no facts: nothing is read of it"),
+        )
+        yield OpenQuestion(found.name, says, choices, most)
         return
     evidence = "a number in a table without days, which fills members"
     guesses += [Guess(table=found.name, what=f"{one.name}: not loaded", evidence=evidence) for one in numbers]
@@ -328,9 +347,6 @@ def guess_currency(facts: Sequence[TableProfile], answers: Answers, guesses: lis
         (code,) = counted
         guesses.append(Guess(table=facts[0].name, what=f"currency {code}", evidence="named in a title or a heading"))
         return code
-    answer = answers.question("Which currency are the amounts in (EUR, USD, …)?", [])
-    if answer and re.fullmatch(r"[A-Z]{3}", answer.strip().upper()):
-        return answer.strip().upper()
     says = "no file names one; XXX means none: set currency in instance.yaml"
     guesses.append(Guess(table=facts[0].name, what=f"currency {NO_CURRENCY}", evidence=says))
     return NO_CURRENCY

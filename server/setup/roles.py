@@ -23,7 +23,9 @@ from server.setup.codes import code_columns
 from server.setup.column_profiles import AMOUNTS, FEW, ColumnProfile, ColumnRole, profile
 from server.setup.figures import are_amounts
 from server.setup.months import month_columns, sums_beside
-from server.setup.words import named, scenario_kind, stem
+from server.setup.nominations import Nomination, nominate
+from server.setup.questions import OpenQuestion
+from server.setup.words import CREDIT_WORDS, DEBIT_WORDS, named, scenario_kind, stem
 
 CURRENCIES = re.compile(r"^[A-Z]{3}$")
 BESIDE: Final = "a number beside months across"
@@ -36,8 +38,6 @@ WORDS: Final[Mapping[ColumnRole, re.Pattern[str]]] = {
         "account code|line item|position|conta|konta|racct|hkont|saknr|comptenum|compte num|numéro de compte|kontonr"
     ),
     ColumnRole.CURRENCY: named("currency|curr|währung|waehrung|whg|devise|moneda|valuta|ccy"),
-    ColumnRole.DEBIT: named("debit|debits|dr|soll|sollbetrag|débit|debe|dare|debet"),
-    ColumnRole.CREDIT: named("credit|credits|cr|haben|habenbetrag|crédit|haber|avere"),
 }
 NAME_WORDS = re.compile(
     r"name|nome|nombre|nazwa|nimi|navn|namn|adı|text|bezeichnung|description|label|title|libell|intitul|descri|"
@@ -74,7 +74,7 @@ class TableProfile(Struct, frozen=True, dict=True):
     overrides: Mapping[str, ColumnRole] = {}  # roles that were answered
     codes: Mapping[str, str] = {}  # columns of numbers that are no amounts, each with what tells it
     totals: Findings = field(default_factory=Findings)  # the key that leaves out rows of totals; they are not profiled
-    doubts: tuple[str, ...] = ()  # questions about rows that words alone call totals
+    doubts: tuple[OpenQuestion, ...] = ()  # questions about rows that words alone call totals
 
     @property
     def name(self) -> str:
@@ -111,6 +111,17 @@ class TableProfile(Struct, frozen=True, dict=True):
         rest = (one for name, one in self.columns.items() if name not in known)
         beside = [one.number for one in rest if one.number is not None and other_role(one)[0] is ColumnRole.AMOUNT]
         return dict(sums_beside(self.table.sample.frame, across, beside))
+
+    @cached_property
+    def nomination(self) -> Nomination:
+        """Which columns of numbers are the amounts, as far as nobody answered it."""
+        numbers = {
+            name: one.number or amounts_in(self.table.sample, name)
+            for name, one in self.columns.items()
+            if name not in self.overrides and (is_side(one) or other_role(one)[0] is ColumnRole.AMOUNT)
+        }
+        is_answered = not AMOUNTS.isdisjoint(self.overrides.values())
+        return nominate(self.name, self.table.sample.frame, numbers, is_answered=is_answered)
 
     @property
     def has_time(self) -> bool:
@@ -164,6 +175,9 @@ def guess_roles(found: TableProfile) -> Iterator[Guess]:
     free = {name: one for name, one in columns.items() if name not in taken and name not in found.overrides}
     answered = {ColumnRole.TIME, ColumnRole.YEAR} & set(found.overrides.values())
     taken |= dict(time_roles(free, has_time=bool(found.across or answered), has_year=ColumnRole.YEAR in answered))
+    if found.across is None:
+        roles = (ColumnRole.DEBIT, ColumnRole.CREDIT)
+        taken |= {name: (role, found.nomination.why) for name, role in zip(found.nomination.pair, roles, strict=False)}
     taken |= dict(named_roles({name: one for name, one in columns.items() if name not in taken}))
     for name, column in columns.items():
         role = taken.get(name) or other_role(column)
@@ -181,7 +195,10 @@ def other_amount(
     name: str, role: ColumnRole, taken: Mapping[str, tuple[ColumnRole, str]], found: TableProfile
 ) -> str | None:
     """Return why a column of amounts is not loaded; None if it is."""
-    sides = [column for column, (one, _) in taken.items() if one in {ColumnRole.DEBIT, ColumnRole.CREDIT}]
+    said = {column: (one, "answered") for column, one in found.overrides.items()}
+    sides = [column for column, (one, _) in {**taken, **said}.items() if one in {ColumnRole.DEBIT, ColumnRole.CREDIT}]
+    if name in found.nomination.left:
+        return found.nomination.left[name]
     answered = [column for column, one in found.overrides.items() if one is ColumnRole.AMOUNT]
     if sides and answered:
         return f"{', '.join(answered)} is answered as the amount"
@@ -246,15 +263,7 @@ def is_month(column: ColumnProfile) -> bool:
 
 
 def named_roles(columns: Mapping[str, ColumnProfile]) -> Iterator[Guess]:
-    """Yield the columns whose names say what they are: debit and credit, side, scenario, account, currency."""
-    numeric = {name: one for name, one in columns.items() if one.number is not None}
-    debit, credit = (
-        next((name for name in numeric if WORDS[role].search(words_of(name))), None)
-        for role in (ColumnRole.DEBIT, ColumnRole.CREDIT)
-    )
-    if debit and credit and debit != credit:
-        yield debit, (ColumnRole.DEBIT, "its name, beside that of the credits")
-        yield credit, (ColumnRole.CREDIT, "its name, beside that of the debits")
+    """Yield the columns whose names say what they are: side, scenario, account, currency."""
     texts = {name: one for name, one in columns.items() if one.number is None and not one.is_empty}
     for name, one in texts.items():
         if len(one.values) == 2 and {value.lower() for value in one.values} in SIDES:
@@ -310,6 +319,12 @@ def line_column(found: TableProfile, guessed: Mapping[str, tuple[ColumnRole, str
     ]
     coded = [key for key, _ in name_columns(found, [name for name in lines if not found.columns[name].is_wordy])]
     return next(iter(coded or [name for name in lines if found.columns[name].is_wordy] or lines), None)
+
+
+def is_side(column: ColumnProfile) -> bool:
+    """Tell whether a column is one of debits or credits that no row has: its other side is filled."""
+    words = words_of(column.name)
+    return column.is_empty and bool(DEBIT_WORDS.search(words) or CREDIT_WORDS.search(words))
 
 
 def is_name_of(column: str, key: str, columns: Sequence[str]) -> bool:

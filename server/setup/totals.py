@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import pairwise
 from typing import Final
 
 import polars as pl
@@ -11,9 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from server.files.findings import Finding, Findings, SampleTable, at_row
+from server.files.id_levels import below, headings_among
 from server.files.notation import NumberColumn
 from server.files.sampling import SourceTable
-from server.setup.figures import PLACES, exact_figures
+from server.setup.figures import exact_figures, largest, written_amount
+from server.setup.questions import Choice, OpenQuestion
 
 TOTAL_WORDS = re.compile(  # in any column
     r"(grand |sub-?)?totals?( \d+)?:?|(gesamt|end|zwischen)?summe( \d+)?:?|gesamt:?|"
@@ -42,7 +43,7 @@ class TotalRow(Struct, frozen=True):
     text: str | None
     evidence: str
     is_proven: bool = False  # by the figures
-    is_parent: bool = False  # of the rows whose ids begin with its own
+    is_parent: bool = False  # of the rows below its id
 
 
 class LeftOut(Struct, frozen=True):
@@ -50,7 +51,7 @@ class LeftOut(Struct, frozen=True):
 
     table: SourceTable
     findings: Findings = Findings()
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[OpenQuestion, ...] = ()
 
 
 def without_totals(
@@ -95,21 +96,21 @@ def holders(frame: pl.DataFrame, row: TotalRow) -> set[int]:
     return set((texts == (row.text or "")).arg_true().to_list())
 
 
-def question(table: SourceTable, rows: Sequence[TotalRow], amounts: Sequence[NumberColumn]) -> str:
+def question(table: SourceTable, rows: Sequence[TotalRow], amounts: Sequence[NumberColumn]) -> OpenQuestion:
     """Return what to ask about rows that words call totals, with what they hold."""
     at = sorted(set().union(*(holders(table.sample.frame, row) for row in rows)))
     texts = ", ".join(
         dict.fromkeys(f"{row.column} is '{row.text}'" if row.text else f"{row.column} is empty" for row in rows)
     )
     held = exact_figures(table.sample.frame[at], amounts) if amounts else pl.DataFrame()
-    units = (int(held[name].fill_null(0).sum()) for name in held.columns)
-    sums = ", ".join(f"{Decimal(amount).scaleb(-PLACES).normalize():,f}" for amount in units)
+    sums = ", ".join(written_amount(int(held[name].fill_null(0).sum())) for name in held.columns) or "no amount"
     count = f"{len(at):,} row{'s' if len(at) > 1 else ''}"
-    return (
-        f"{table.name}: leave out {count} where {texts}? They hold {sums or 'no amount'}; nothing shows that they are "
-        f"sums ({rows[0].evidence}). With --answers FILE, say files: {{{table.name}: {{totals: keep}}}} to load them, "
-        "or {totals: leave_out}"
+    says = f"leave out {count} where {texts}? They hold {sums}; nothing shows that they are sums ({rows[0].evidence})"
+    choices = (
+        Choice({"totals": "keep"}, f"they are rows like others: {sums} is loaded"),
+        Choice({"totals": "leave_out"}, f"they are totals: {sums} is not loaded"),
     )
+    return OpenQuestion(table.name, says, choices, max(map(largest, held), default=Decimal(0)))
 
 
 def left_out(frame: pl.DataFrame, equals: Mapping[str, Sequence[str]], blank: str | None) -> pl.Series:
@@ -241,30 +242,38 @@ class Sums:
 def group_rows(
     sample: SampleTable, account: str, figures: pl.DataFrame, time: str | None, known: set[int]
 ) -> Iterator[TotalRow]:
-    """Yield the rows of each account that is the sum of the accounts whose ids begin with its id."""
+    """Yield the rows of each account that is the sum of those below it by their ids, and of those that nearly are.
+
+    An account above one other alone is a sum only where others of the table are sums of several.
+    """
     ids = sample.frame[account].str.strip_chars().fill_null("")
-    accounts = sorted({one for at, one in enumerate(ids) if one and at not in known})
-    groups = [one for one, later in pairwise(accounts) if later.startswith(one)]
+    groups = headings_among({one for at, one in enumerate(ids) if one and at not in known})
     if not groups:
         return
     times = sample.frame[time] if time else pl.Series([""] * len(ids), dtype=pl.String)
     rows = figures.with_columns(ids.alias("account id"), times.alias("time id"), pl.int_range(pl.len()).alias("at"))
     rows = rows.filter(~pl.col("at").is_in(list(known)))
-    measures = [pl.col(name).cast(pl.Int128).sum() for name in figures.columns]
     proven: list[str] = []
-    for group in sorted(groups, key=len, reverse=True):
-        below = rows.filter(
-            pl.col("account id").str.starts_with(group)
-            & (pl.col("account id") != group)
-            & ~pl.col("account id").is_in(proven)
-        )
-        own = rows.filter(pl.col("account id") == group)
-        sums = [part.group_by("time id").agg(measures).sort("time id") for part in (own, below)]
-        complete = not any(own[name].null_count() + below[name].null_count() for name in figures.columns)
-        many = below["account id"].n_unique() >= FEWEST
-        some = any(bool((own[name] != 0).any()) for name in figures.columns)
-        if complete and many and some and sums[0].equals(sums[1]):
-            proven.append(group)
-            says = f"has '{group}' in {account} and is the sum of the accounts that begin with it"
-            for at in own["at"]:
-                yield TotalRow(at, account, group, f"{at_row(sample.rows[at])} {says}", is_proven=True, is_parent=True)
+    for fewest in (FEWEST, 1):
+        for group in (group for group in groups if group not in proven and (proven or fewest == FEWEST)):
+            if is_sum_of_below(rows, figures.columns, group, proven, fewest):
+                proven.append(group)
+    for group in groups if 2 * len(proven) > len(groups) else proven:
+        at = ids.eq(group).arg_true().to_list()
+        says = f"has '{group}' in {account} and is "
+        says += "the sum of the accounts below it" if group in proven else "no sum of those below it, as others are"
+        for row in at:
+            evidence = f"{at_row(sample.rows[row])} {says}"
+            yield TotalRow(row, account, group, evidence, is_proven=group in proven, is_parent=True)
+
+
+def is_sum_of_below(rows: pl.DataFrame, amounts: Sequence[str], group: str, proven: Sequence[str], fewest: int) -> bool:
+    """Tell whether an account is the sum of those below it at each time, in every amount; sums among them aside."""
+    one = pl.col("account id")
+    children = rows.filter(below(one, group) & ~one.is_in(proven))
+    own = rows.filter(one == group)
+    measures = [pl.col(name).cast(pl.Int128).sum() for name in amounts]
+    sums = [part.group_by("time id").agg(measures).sort("time id") for part in (own, children)]
+    complete = not any(own[name].null_count() + children[name].null_count() for name in amounts)
+    some = any(bool((own[name] != 0).any()) for name in amounts)
+    return complete and some and children["account id"].n_unique() >= fewest and sums[0].equals(sums[1])

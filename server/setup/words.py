@@ -21,6 +21,8 @@ SCENARIO_KINDS: Final = {  # words in the names of scenarios, files and sheets
     "budget": named("budget|plan|bud|presupuesto|begroting"),
     "forecast": named("forecast|fcst|fc|prognose|hochrechnung|outlook|prévision"),
 }
+DEBIT_WORDS: Final = named("debit|debits|dr|soll|sollbetrag|débit|debe|dare|debet|débito|debito|winien|wn")
+CREDIT_WORDS: Final = named("credit|credits|cr|haben|habenbetrag|crédit|haber|avere|crédito|credito|kredit|ma|kt")
 SYMBOLS: Final = {"€": "EUR", "£": "GBP", "US$": "USD"} | {code: code for code in ("CHF", "EUR", "USD", "GBP", "JPY")}
 SPELT: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 

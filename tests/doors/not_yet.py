@@ -23,16 +23,13 @@ REPORTS: dict[str, str] = {
 FILES: dict[str, str] = {
     "actual-budget-pair": "two files alike but for the name of the amount become two tables",
     "amounts-with-euro": NOT_READ,
-    "balances-added-up": "init takes closing balances for movements",
     "datev-extf": OTHER_FORMAT,
     "fec-txt": NOT_READ,
     "file-a-company": "no dimension tells files of one shape apart",
     "grouped-report": "init does not carry an account down to the postings below it",
     "mt940": OTHER_FORMAT,
     "other-sheet-doubles": NOT_READ,
-    "parents-and-children": "init loads headings beside the accounts whose sums they are",
     "periods-across": NOT_READ,
     "saft-xml": OTHER_FORMAT,
-    "three-pairs": "init takes the first pair, an opening balance, for the movement",
     "year-column": "its name says that it is a budget, and the case asks for actual",
 }

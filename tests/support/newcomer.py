@@ -17,7 +17,8 @@ def initialised(folder: Path, *files: Path | str, answers: str = "") -> int:
     said = folder.with_suffix(".answers.yaml")
     if answers:
         said.write_text(answers, encoding="utf-8")
-    asked = argparse.Namespace(folder=folder, files=list(files), answers=said if answers else None, no_load=True)
+    given = said if answers else None
+    asked = argparse.Namespace(folder=folder, files=list(files), answers=given, no_load=True, yes=False)
     return init.run(asked, Settings())
 
 

@@ -22,6 +22,7 @@ from server.run.commands.console import ASKED, DONE, FAULTY, err, out
 from server.setup.answers import Answers, BadAnswer, read_answers
 from server.setup.instance_files import instance_files
 from server.setup.proposal import BooksProposal, NoBooks, propose
+from server.setup.questions import Ask, answers_file, asked_answers
 
 ASK_AGAIN = "Nothing was written."
 AGAIN = 0.5  # seconds until a limit is told once more: Python swallows what falls into a callback of its own
@@ -39,6 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"CSV, XLSX, Parquet, Arrow, or {WRITTEN_SO}",
     )
     parser.add_argument("--answers", type=Path, metavar="FILE", help="YAML with what the files do not say")
+    parser.add_argument("--yes", action="store_true", help="ask nothing; questions that move money stay open")
     parser.add_argument("--no-load", action="store_true", help="write the files, and load nothing")
     parser.set_defaults(instance=None)
 
@@ -53,20 +55,21 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         answers = read_answers(asked.answers) if asked.answers else Answers()
         if any(str(path).lower().endswith(".xlsx") for path in asked.files):
             READER.begin()
-        answers.ask = ask if sys.stdin.isatty() and sys.stdout.isatty() else None
+        asks = sys.stdin.isatty() and sys.stdout.isatty() and not asked.yes
         tables: list[SourceTable] = []
         for path in asked.files:
             with bounded(Path(path).name, settings.init_seconds):
                 tables.extend(sample_source(str(path), answers.encoding_of))
         names = ", ".join(dict.fromkeys(table.name for table in tables))
         with bounded(names, settings.init_seconds * len(asked.files)):
-            books = propose(tables, answers, folder.resolve().name)
-        files = {} if answers.open else instance_files(books, folder)
+            books = propose_asking(tables, answers, folder.resolve().name, ask if asks else None)
+        files = {} if answers.open or answers.questions else instance_files(books, folder)
     except (SampleFault, BadAnswer, NoBooks) as fault:
         err.print(f"{fault}\n{ASK_AGAIN}", markup=False)
         return ASKED if isinstance(fault, SampleQuestion) else FAULTY
     if answers.open or answers.questions:
-        err.print("\n".join([*answers.questions, *answers.open, ASK_AGAIN]), markup=False)
+        questions = [answers_file(answers.questions)] if answers.questions else []
+        err.print("\n".join([*answers.open, *questions, ASK_AGAIN]), markup=False)
         return FAULTY if answers.open else ASKED
     write_instance(files, folder)
     tell(books, tables, folder)
@@ -80,6 +83,19 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         says = f"Written, and not loaded. Edit {folder} and run: tieout load --instance {folder}"
         err.print(f"{says}; or mend the files, remove {folder} and run tieout init again.", markup=False)
     return status
+
+
+def propose_asking(tables: Sequence[SourceTable], answers: Answers, name: str, ask: Ask | None) -> BooksProposal:
+    """Return books made of some tables, proposed again after each round of questions until none is answered."""
+    books = propose(tables, answers, name)
+    while ask is not None and answers.questions:
+        given = list(asked_answers(answers.questions, ask))
+        if not given:
+            break
+        for table, said in given:
+            answers.give(table, said)
+        books = propose(tables, answers, name)
+    return books
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from server.files.findings import SampleFault
 from server.files.sampling import sample_file
 from server.run.commands import init
 from server.setup.answers import Answers
-from server.setup.proposal import propose
 from tests.support.newcomer import first_statement, initialised
 from tests.support.pausing import without_callbacks
 
@@ -76,11 +75,11 @@ def test_a_text_with_two_readings_writes_nothing_and_shows_both(
 ) -> None:
     ledger = tmp_path / "ledger.csv"
     ledger.write_text("date,account,amount\n01/02/2026,4000,1.50\n03/02/2026,5000,2.50\n")
-    assert initialised(tmp_path / "books", ledger) == 1
+    assert initialised(tmp_path / "books", ledger) == 3
     told = capsys.readouterr().err
-    assert "ledger.csv: date, row 2: '01/02/2026' can be read in 2 ways: 1 February 2026" in told
-    assert 'or 2 January 2026 with dates: {format: "%m/%d/%Y"}' in told
-    assert "Say dates with --answers FILE" in told
+    assert "  ledger.csv:\n  # date, row 2: '01/02/2026' can be read in 2 ways\n" in told
+    assert '  #- {dates: {format: "%d/%m/%Y"}}   # 1 February 2026\n' in told
+    assert '  #- {dates: {format: "%m/%d/%Y"}}   # 2 January 2026\n' in told
     assert not (tmp_path / "books").exists()
 
 
@@ -185,7 +184,7 @@ def test_parents_and_operators_become_a_weighted_tree(tmp_path: Path) -> None:
 def test_months_across_without_a_year_ask_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tmp_path / "plan.csv"
     plan.write_text("account,Jan,Feb,Mar\n4000,1,2,3\n5000,4,5,6\n")
-    assert initialised(tmp_path / "books", plan) == 1
+    assert initialised(tmp_path / "books", plan) == 3
     assert "the columns Jan to Mar name no year, and nor does the file" in capsys.readouterr().err
     assert initialised(tmp_path / "books", plan, answers="unpivot: {year: 2026}\n") == 0
 
@@ -203,7 +202,7 @@ def test_lines_and_headers_that_one_feed_cannot_read_are_refused_by_name(
     assert not (tmp_path / "books").exists()
 
 
-def test_at_most_five_questions_are_asked(tmp_path: Path) -> None:
+def test_an_equal_question_of_several_files_is_asked_once_and_all_others_without_limit(tmp_path: Path) -> None:
     asked: list[str] = []
 
     def ask(question: str, choices: Sequence[str]) -> str | None:
@@ -211,11 +210,14 @@ def test_at_most_five_questions_are_asked(tmp_path: Path) -> None:
         return choices[0] if choices else None
 
     for number in range(7):
-        (tmp_path / f"ledger{number}.csv").write_text(f"date,account{number},amount\n01/02/2026,4000,1.50\n")
-    answers = Answers(ask=ask)
-    tables = [table for number in range(7) for table in sample_file(tmp_path / f"ledger{number}.csv")]
-    propose(tables, answers, "books")
-    assert (len(asked), len(answers.open)) == (5, 2)
+        (tmp_path / f"ledger{number}.csv").write_text(f"date,account{number},amount\n0{number + 1}/02/2026,4000,1.50\n")
+        (tmp_path / f"same{number}.csv").write_text(f"date,account{number},amount\n09/02/2026,4000,1.50\n")
+    answers = Answers()
+    tables = [table for path in sorted(tmp_path.iterdir()) for table in sample_file(path)]
+    init.propose_asking(tables, answers, "books", ask)
+    assert len(asked) == 8  # those of seven files, and one of seven others
+    assert sum(question.startswith("same0.csv, same1.csv, same2.csv") for question in asked) == 1
+    assert (answers.open, answers.questions) == ([], [])
 
 
 @pytest.mark.parametrize("name", ["wide.csv", "wide.xlsx"])
@@ -231,7 +233,7 @@ def test_a_file_that_takes_longer_than_its_time_is_refused_by_name(
             sheet = book.add_worksheet()
             for at, row in enumerate(table):
                 sheet.write_row(at, 0, row)
-    asked = argparse.Namespace(folder=tmp_path / "books", files=[path], answers=None, no_load=True)
+    asked = argparse.Namespace(folder=tmp_path / "books", files=[path], answers=None, no_load=True, yes=False)
     with without_callbacks():
         assert init.run(asked, Settings(init_seconds=1)) != 0
     told = capsys.readouterr().err

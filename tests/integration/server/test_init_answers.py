@@ -105,10 +105,11 @@ def test_a_file_of_amounts_is_never_left_out_in_silence(
     plan = tmp_path / "Plan_2025.csv"
     plan.write_text(text, encoding="utf-8")
     files = (ledger(tmp_path, DAYS, AMOUNTS), plan)
-    assert initialised(tmp_path / "books", *files) == 1
+    assert initialised(tmp_path / "books", *files) == 3
     told = capsys.readouterr().err
     assert f"and its numbers ({numbers}) would not be loaded" in told
-    assert "say files: {Plan_2025.csv: {is: members}} or {is: unused}" in told
+    assert "  Plan_2025.csv:\n" in told
+    assert "  #- {is: members}   # they are no facts: a table of members\n  #- {is: unused}" in told
     for kind in ("members", "unused"):
         says = f"files: {{Plan_2025.csv: {{is: {kind}}}}}\n"
         assert initialised(tmp_path / f"books_{kind}", *files, answers=says) == 0
@@ -163,10 +164,11 @@ PERIODS = "Belegdatum;Jahr;Periode;Konto;Betrag\n30.11.2025;2025;11;0400;-2,50\n
 def test_days_and_periods_that_disagree_are_two_readings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "gl.csv"
     file.write_text(PERIODS.format("1,00"), encoding="utf-8")
-    assert initialised(tmp_path / "books", file) == 1
+    assert initialised(tmp_path / "books", file) == 3
     told = capsys.readouterr().err
-    assert "gl.csv: row 3 is of 2026-01 by Belegdatum ('02.01.2026') and of 2025-12 by Jahr and Periode" in told
-    assert "say files: {gl.csv: {columns: {Belegdatum: time}}} or {columns: {Belegdatum: text}}" in told
+    assert "# row 3 is of 2026-01 by Belegdatum ('02.01.2026') and of 2025-12 by Jahr and Periode" in told
+    assert "#- {columns: {Belegdatum: time}}   # the day in Belegdatum" in told
+    assert "#- {columns: {Belegdatum: text}}   # Jahr and Periode" in told
     for role, last in {"time": "2026-01", "text": "2025-12"}.items():
         books = tmp_path / role
         says = f"files: {{gl.csv: {{columns: {{Belegdatum: {role}}}}}}}\n"
@@ -246,10 +248,9 @@ def test_formulas_that_all_read_0_are_asked_about(tmp_path: Path, capsys: pytest
     assert initialised(tmp_path / "books", file) == 3
     assert not (tmp_path / "books").exists()
     told = capsys.readouterr().err
-    assert "gl.xlsx: all its 3 formulas, from C2 on, read 0, as in files of programs that compute nothing" in told
-    assert (
-        "and amount would hold 0 there. Open the workbook in a spreadsheet and save it; or, if they are 0, say" in told
-    )
+    assert "# all its 3 formulas, from C2 on, read 0, as in files of programs that compute nothing" in told
+    assert "and amount would hold 0 there. Open the workbook in a spreadsheet and save it; or, if they are 0:" in told
+    assert "#- {formulas: zero}" in told
     assert initialised(tmp_path / "books", file, answers="files: {gl.xlsx: {formulas: zero}}\n") == 0
     assert initialised(tmp_path / "other", file, answers="files: {gl.xlsx: {formulas: none}}\n") == 1
     assert "formulas of gl.xlsx is 'none'; it takes zero" in capsys.readouterr().err

@@ -59,19 +59,21 @@ def test_quarters_and_totals_between_months_are_left_out_if_they_are_sums(tmp_pa
     }
     answers = Answers()
     propose([found.table], answers, "books")
-    assert answers.open == []
+    assert (answers.open, answers.questions) == ([], [])
 
 
 def test_a_number_beside_months_that_is_no_sum_is_asked_for(tmp_path: Path) -> None:
     found = profile(tmp_path, "Konto;Jan;Feb;Mrz;Vorjahr", "0400;1,00;2,00;3,00;6,00", "8400;1,00;1,00;1,00;3,01")
     answers = Answers()
     propose([found.table], answers, "books")
-    (said,) = answers.open
-    assert said == (
-        "Budget_2025.csv: Vorjahr stands beside the months Jan to Mrz and is no sum of them; say files: "
-        "{Budget_2025.csv: {columns: {Vorjahr: unused}}} with --answers FILE if it is none of the amounts, or bring it "
-        "in a file of its own"
-    )
+    (asked,) = answers.questions
+    assert asked.says == "Vorjahr stands beside the months Jan to Mrz and is no sum of them"
+    assert [(choice.answer, choice.effect) for choice in asked.choices] == [
+        (
+            {"columns": {"Vorjahr": "unused"}},
+            "it is none of the amounts: its sum 9.01 is not loaded; else bring it in a file of its own",
+        )
+    ]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from server.setup.column_profiles import ColumnRole
 from server.setup.facts import FactsTable
 from server.setup.periods import codes_in
 from server.setup.proposal import NoBooks, propose
+from server.setup.questions import answers_file
 from server.setup.written_days import HOW_DAYS
 
 BALANCES = "Konto;Soll;Haben\n0400;500,00;200,00\n1200;50,00;0,00\n"
@@ -27,6 +28,12 @@ def proposed(folder: Path, name: str, text: str, answers: Answers) -> FactsTable
     (folder / name).write_text(text, encoding="utf-8")
     books = propose(list(sample_file(folder / name)), answers, "books")
     return books.domains[0].tables[0]
+
+
+def open_lines(answers: Answers) -> str:
+    """Return what is open, and the one question that is."""
+    assert len(answers.open) + len(answers.questions) == 1
+    return "\n".join(answers.open) or answers_file(answers.questions)
 
 
 def said(name: str, **keys: str) -> Answers:
@@ -76,9 +83,9 @@ def test_one_period_in_the_titles_is_that_of_the_rows(tmp_path: Path, title: str
 def test_two_periods_in_the_titles_are_two_readings(tmp_path: Path, titles: str) -> None:
     answers = said("SuSa.csv")
     proposed(tmp_path, "SuSa.csv", titles + BALANCES, answers)
-    (question,) = answers.open
-    assert 'with period: "2025-12"' in question
-    assert 'with period: "2026-01"' in question
+    question = open_lines(answers)
+    assert "{period: 2025-12}" in question
+    assert "{period: 2026-01}" in question
     answered = said("SuSa.csv", period="2025-12")
     assert proposed(tmp_path, "SuSa.csv", titles + BALANCES, answered).constants == {"month": "2025-12"}
     assert answered.open == []
@@ -88,9 +95,9 @@ def test_two_years_in_the_titles_are_two_readings_of_months_across(tmp_path: Pat
     answers = Answers()
     titles = "Erstellt am 05.11.2024;;;\nPlanjahr 2025;;;\n"
     proposed(tmp_path, "Budget.csv", titles + BUDGET, answers)
-    (question,) = answers.open
-    assert "2024 (row 1: 'Erstellt am 05.11.2024') with unpivot: {year: \"2024\"}" in question
-    assert "2025 (row 2: 'Planjahr 2025') with unpivot: {year: \"2025\"}" in question
+    question = open_lines(answers)
+    assert "#- {unpivot: {year: \"2024\"}}   # 2024 (row 1: 'Erstellt am 05.11.2024')" in question
+    assert "#- {unpivot: {year: \"2025\"}}   # 2025 (row 2: 'Planjahr 2025')" in question
     answered = Answers(every={"unpivot.year": "2025"})
     table = proposed(tmp_path, "Budget.csv", titles + BUDGET, answered)
     assert (answered.open, f"{table.first:%Y-%m}", f"{table.last:%Y-%m}") == ([], "2025-01", "2025-03")
@@ -108,15 +115,15 @@ def test_months_of_a_fiscal_year_take_no_year_of_the_name(
 ) -> None:
     answers = Answers(books=books)
     proposed(tmp_path, "Budget 2025-26.csv", f"{heading}\n0400;1;2;3\n8400;4;5;6\n", answers)
-    (question,) = answers.open
+    question = open_lines(answers)
     assert message in question
-    assert "say unpivot: {year: …}" in question
+    assert '#- {unpivot: {year: "…"}}' in question
 
 
 def test_rows_without_any_time_say_how_to_give_one(tmp_path: Path) -> None:
     answers = said("SuSa.csv")
     proposed(tmp_path, "SuSa.csv", BALANCES, answers)
-    (question,) = answers.open
+    question = open_lines(answers)
     assert question.endswith("{columns: {COLUMN: time}}}, or {SuSa.csv: {period: 2026-01}} for all its rows")
 
 
@@ -154,8 +161,8 @@ def test_a_period_that_is_not_read_is_refused_by_its_row(tmp_path: Path, periods
 def test_the_year_of_a_name_is_not_that_of_rows_with_other_periods(tmp_path: Path, periods: tuple[str, ...]) -> None:
     answers = said("gl 2026.csv")
     proposed(tmp_path, "gl 2026.csv", by_row(*periods), answers)
-    (question,) = answers.open
-    assert question.startswith(f"gl 2026.csv: Zeit, row 2: '{periods[0]}' is a period in a form that is not read")
+    question = open_lines(answers)
+    assert f"  # Zeit, row 2: '{periods[0]}' is a period in a form that is not read" in question
     for answered in (
         Answers(files={"gl 2026.csv": FileAnswers(columns={"Zeit": ColumnRole.TEXT}, kind="facts")}),
         said("gl 2026.csv", period="2026"),
@@ -168,7 +175,7 @@ def test_months_across_take_no_year_beside_fiscal_years(tmp_path: Path) -> None:
     rows = "Konto;GJ;Jan;Feb;Mrz\n0400;FY2025-26;1,50;2,50;3,50\n8400;FY2026-27;4,50;5,50;6,50\n"
     answers = Answers()
     proposed(tmp_path, "Budget 2026.csv", rows, answers)
-    (question,) = answers.open
+    question = open_lines(answers)
     assert "GJ, row 2: 'FY2025-26' is a period" in question
 
 
@@ -211,6 +218,6 @@ def test_a_day_with_a_time_is_read_as_it_is_written(
 def test_days_with_times_that_fit_two_formats_are_asked_with_their_times(tmp_path: Path) -> None:
     answers = said("gl.csv")
     proposed(tmp_path, "gl.csv", by_row("01/02/2025 12:00 AM", "02/03/2025 11:00 PM"), answers)
-    (question,) = answers.open
+    question = open_lines(answers)
     for order in ("%d/%m", "%m/%d"):
-        assert f'dates: {{format: "{order}/%Y %I:%M %p"}}' in question
+        assert f'{{dates: {{format: "{order}/%Y %I:%M %p"}}}}' in question

@@ -10,7 +10,8 @@ from server.files.findings import Findings, SampleTable
 from server.files.notation import PLAIN_FIRST, NumberColumn, detect_factor
 from server.files.sampling import SourceTable, sample_file
 from server.setup.dimensions import dimension_key
-from server.setup.facts import asked_factor, named_kinds, places_of
+from server.setup.facts import asked_factor, places_of
+from server.setup.open_facts import named_kinds
 from server.setup.roles import TableProfile, profile_table
 from server.setup.totals import without_totals
 from server.setup.trees import flat_tree, level_columns, level_tree, match_members, prefix_tree
@@ -119,7 +120,7 @@ def test_the_scenario_is_that_which_a_sheet_or_file_names_alone(name: str, kinds
 def test_a_factor_is_asked_unless_the_heading_of_amounts_says_it_with_a_currency(
     title: str, heading: str, asked: bool | None
 ) -> None:
-    found = asked_factor(detect_factor([(1, title)], {heading: 2}), {heading: 2})
+    found = asked_factor(detect_factor([(1, title)], {heading: 2}), {heading: 2}, Decimal(5))
     assert (bool(found.ambiguities) if found != Findings() else None) == asked
 
 

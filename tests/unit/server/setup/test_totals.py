@@ -47,9 +47,13 @@ def test_rows_that_words_alone_call_totals_are_asked_about_with_their_money(tmp_
     found = profiled(tmp_path, f"{HEADING}{ROWS}Summe Aktiva;;1,00;1,00;1,00\n")
     assert found.totals.decided == ()
     (doubt,) = found.doubts
-    assert doubt.startswith(
-        "gl.csv: leave out 1 row where Konto is 'Summe Aktiva'? They hold 1, 1, 1; nothing shows that they are sums "
+    assert doubt.says.startswith(
+        "leave out 1 row where Konto is 'Summe Aktiva'? They hold 1.00, 1.00, 1.00; nothing shows that they are sums "
     )
+    assert [(choice.answer, choice.effect) for choice in doubt.choices] == [
+        ({"totals": "keep"}, "they are rows like others: 1.00, 1.00, 1.00 is loaded"),
+        ({"totals": "leave_out"}, "they are totals: 1.00, 1.00, 1.00 is not loaded"),
+    ]
     kept = profile_of(found.table, Answers(files={"gl.csv": FileAnswers(totals="keep")}))
     assert (kept.totals.decided, kept.doubts) == ((), ())
     left = profile_of(found.table, Answers(files={"gl.csv": FileAnswers(totals="leave_out")}))
@@ -99,3 +103,44 @@ def test_a_group_in_a_ledger_is_proven_day_by_day(tmp_path: Path) -> None:
         "skip": {"equals": {"Konto": ["4"]}},
         "control_totals": {"parents": "Konto"},
     }
+
+
+def balance(*rows: str) -> str:
+    """Return a list of accounts with two months across."""
+    return "\n".join(["Konto;Bezeichnung;Jan 2025;Feb 2025;Mrz 2025", *rows]) + "\n"
+
+
+HEADINGS = (
+    "10000;Aktiva;6,00;15,00;24,00",
+    "11000;Anlagen;3,00;7,00;11,00",
+    "11100;Maschinen;1,00;3,00;5,00",
+    "11200;Autos;2,00;4,00;6,00",
+    "12000;Umlauf;3,00;8,00;13,00",
+    "12100;Bank;3,00;8,00;13,00",
+)
+
+
+def test_headings_filled_up_with_zeros_are_left_out_also_above_one_account(tmp_path: Path) -> None:
+    found = profiled(tmp_path, balance(*HEADINGS))
+    assert found.table.sample.frame["Konto"].to_list() == ["11100", "11200", "12100"]
+    assert found.doubts == ()
+
+
+def test_headings_of_which_one_is_no_sum_are_asked_about(tmp_path: Path) -> None:
+    found = profiled(tmp_path, balance(*HEADINGS, "20000;Passiva;9,00;9,00;9,00", "20100;Darlehen;9,00;9,00;9,50"))
+    (doubt,) = found.doubts
+    assert doubt.says.startswith("leave out 1 row where Konto is '20000'? They hold 9.00, 9.00, 9.00;")
+    assert "row 8 has '20000' in Konto and is no sum of those below it, as others are" in doubt.says
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("4000;Erlöse;1,00;2,00;3,00", "4100;Skonti;1,00;2,00;3,00", "5000;Miete;7,00;7,00;7,00"),  # one below one
+        ("4000;Erlöse;1,00;2,00;3,00", "4100;Skonti;0,50;1,00;1,50", "4200;Boni;0,50;1,00;2,50"),
+        ("0;A;3,00;3,00;3,00", "1;B;1,00;1,00;1,00", "2;C;2,00;2,00;2,00"),
+    ],
+)
+def test_accounts_that_only_look_like_headings_stay(tmp_path: Path, rows: tuple[str, ...]) -> None:
+    found = profiled(tmp_path, balance(*rows))
+    assert (found.table.sample.frame.height, found.doubts) == (3, ())
