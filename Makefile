@@ -59,7 +59,7 @@ bench: $(VENV)/dev.done  ## the benches at their stated sizes; see benches/READM
 	$(BIN)/python -m benches
 
 verify-upgrade: $(VENV)/runtime.done  ## verify the running stack step by step; ARGS="--help" tells what it takes
-	$(BIN)/python scripts/verify_upgrade.py $(ARGS)
+	$(BIN)/python -m scripts.verify_upgrade $(ARGS)
 
 goldens: $(VENV)/dev.done  ## write what the views are tested on anew, from what the engine answers
 	GOLDENS=write $(BIN)/python -m pytest -q tests/unit/engine/present/test_table.py tests/unit/engine/present/test_grid.py

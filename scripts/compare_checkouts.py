@@ -56,7 +56,7 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         books = [Path(folder) / name for name in ("old", "new")]
         write_books(asked.old, books[0], asked.books, asked.seed)
-        shutil.copytree(*books)
+        shutil.copytree(books[0], books[1])
         pairs = zip((asked.old, asked.new), books, strict=True)
         said = [answers_of(checkout, each, Path(folder) / f"{each.name}.jsonl") for checkout, each in pairs]
         differing = list(differences(*said))

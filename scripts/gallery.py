@@ -43,9 +43,10 @@ class Exhibit:
     @property
     def spec(self) -> ChartSpec:
         """What is asked of the chart."""
-        return ChartSpec(
-            **{key: tuple(part) if isinstance(part, list) else part for key, part in self.chart_spec.items()}
-        )
+        spec: dict[str, Any] = {
+            key: tuple(part) if isinstance(part, list) else part for key, part in self.chart_spec.items()
+        }
+        return ChartSpec(**spec)
 
     def report(self, door: Door) -> Report:
         """Return the answer to the question."""

@@ -29,6 +29,7 @@ class DescribedSchema(GenerateJsonSchema):
 
 def schemas() -> dict[str, str]:
     """Return the schema of each kind of file as text, by file name: domains/*.yaml is domains.json."""
+    files: dict[str, type[BaseModel]] = {**FILES, INTEGRATIONS: IntegrationsFile}
     return {
         f"{pattern.split('/')[0].removesuffix('.yaml')}.json": json.dumps(
             {
@@ -38,7 +39,7 @@ def schemas() -> dict[str, str]:
             indent=2,
         )
         + "\n"
-        for pattern, model in {**FILES, INTEGRATIONS: IntegrationsFile}.items()
+        for pattern, model in files.items()
     }
 
 

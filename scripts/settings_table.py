@@ -18,7 +18,7 @@ def described() -> Mapping[str, str]:
     assert isinstance(settings, ast.ClassDef)  # noqa: S101 - it is the source of a class
     pairs = zip(settings.body, settings.body[1:], strict=False)
     return {
-        field.target.id: inspect.cleandoc(text.value.value)
+        field.target.id: inspect.cleandoc(str(text.value.value))
         for field, text in pairs
         if isinstance(field, ast.AnnAssign)
         and isinstance(field.target, ast.Name)

@@ -284,7 +284,8 @@ def kind_of(known: Json) -> str:
         return " or ".join(kind_of(choice) for choice in known["anyOf"])
     if known.get("type") == "array":
         return f"list of {kind_of(known['items'])}s"
-    return {"integer": "whole number", "string": "text"}.get(known.get("type", ""), known.get("type", "any"))
+    kind: str = known.get("type", "any")
+    return {"integer": "whole number", "string": "text"}.get(kind, kind)
 
 
 def cell(words: str) -> str:

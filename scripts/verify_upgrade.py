@@ -12,8 +12,8 @@ from pathlib import Path
 import anyio
 import httpx2
 from mcp.shared.exceptions import MCPError
-from verification import Credentials, NotApplicable, StepFailure, Verification
 
+from scripts.verification import Credentials, NotApplicable, StepFailure, Verification
 from server.auth.bearer import KEY_FILE
 from server.base.settings import BadSetting, Settings, read_settings
 
@@ -53,10 +53,10 @@ async def outcome(step: Callable[[], Awaitable[str]]) -> tuple[str, str]:
     except (ValueError, KeyError) as fault:
         return FAILED, f"the answer is not as it should be ({type(fault).__name__}: {fault})"
     except ExceptionGroup as faults:  # the SDK's client wraps whatever its connection met
-        fault: BaseException = faults
-        while isinstance(fault, BaseExceptionGroup):
-            fault = fault.exceptions[0]
-        return FAILED, f"no answer: {fault}"
+        first: BaseException = faults
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        return FAILED, f"no answer: {first}"
 
 
 async def verify(verification: Verification) -> int:

@@ -97,8 +97,8 @@ def expected(asked: Sequence[ProfileSpec]) -> dict[str, bool]:
         if members:
             told[feed] = known == {*MEMBERS[leaf], NOBODY, NEW}
     for feed, facts in CONVERTED.items():
-        if known := [told[fact] for fact in facts if fact in told]:
-            told[feed] = all(known)
+        if brought := [told[fact] for fact in facts if fact in told]:
+            told[feed] = all(brought)
     return {feed: whole or any(profile.operations for profile in asked) for feed, whole in told.items()}
 
 

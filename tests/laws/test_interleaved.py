@@ -43,7 +43,7 @@ def answer_alone(opened: ScopedTools, call: BudgetedCall, who: Principal) -> str
 
 @given(known=shared_books(), random_calls=st.lists(calls(), min_size=6, max_size=12))
 def test_callers_of_the_same_books_never_change_what_another_is_answered(
-    known: Any, random_calls: Sequence[BudgetedCall]
+    known: tuple[Any, Held], random_calls: Sequence[BudgetedCall]
 ) -> None:
     answered_as_alone(*known, random_calls)
 

@@ -10,7 +10,7 @@ from engine.door import Door
 from engine.model.errors import BadArguments
 from engine.report.data import OTHERS
 from engine.report.report import Report
-from tests.laws.oracle.asking import ask, behind
+from tests.laws.oracle.asking import Place, ask, behind
 from tests.laws.oracle.books import GL, LEAF_OF, TREES, OracleBooks
 from tests.laws.oracle.figures import UNAVAILABLE, figure
 from tests.laws.oracle.references import OracleCell
@@ -98,7 +98,8 @@ def test_every_group_is_ranked_by_the_oracles_figures_and_folds_what_it_says(
             if report is None:
                 assert not set(TREES).isdisjoint(request.dimensions)
                 continue
-            found, folded = by_cell(report), {}
+            found = by_cell(report)
+            folded: dict[Place, OracleCell] = {}
             for group in groups(request, report):
                 key, members = group.dimension, group.members(whole)
                 cells = {member: cell(request, {**group.place, key: member}, None, ()) for member in members}

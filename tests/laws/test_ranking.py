@@ -90,7 +90,7 @@ def test_a_formula_of_a_request_is_what_the_oracle_makes_of_its_operands(
             compare(replace(books, formulas={**books.formulas, "made": made}), drawn, by_cell(report))
 
 
-def refused(door: Door, books: OracleBooks, request: OracleRequest, ranking: Mapping[str, object]) -> None:
+def refused(door: Door, books: OracleBooks, request: OracleRequest, ranking: Mapping[str, Any]) -> None:
     """Hold a ranking of members that share leaves to its refusal."""
     with pytest.raises(BadArguments) as refusal:
         ask(door, books, request, **ranking)
@@ -143,7 +143,7 @@ def others_cells(books: OracleBooks, request: OracleRequest, top: list[str]) -> 
     left = {**request.excluded, first: (*request.excluded.get(first, ()), *top)}
     members = [shown(books, key, request.filters.get(key, ())) for key in rest]
     times = [key for key in request.dimensions if key not in request.by_member]
-    found = {}
+    found: dict[Place, OracleCell] = {}
     for combination, (codes, column) in product(product(*members), list(time_columns(books, request))):
         place = dict(zip(rest, combination, strict=True))
         cell = OracleCell(

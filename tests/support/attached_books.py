@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
 from engine.books.books import Shelf
 from engine.door import Door
@@ -21,7 +21,7 @@ from server.ingest.load import BindingFailed
 from server.warehouses.opening import AttachedSources, versions_in
 from tests.support.books import load_feeds
 from tests.support.clouds import CLOUDS, cloud
-from tests.support.postgres import schema_of
+from tests.support.postgres import schema_in, schema_of
 from tests.support.sail import SailServer
 from tests.support.small import write_instance
 
@@ -59,7 +59,7 @@ class AttachedBooks:
     """A table of somebody else, and an instance that attaches it."""
 
     folder: Path
-    run: Callable[[str], None]  # a statement, as the owner of the table
+    run: Callable[[str], object]  # a statement, as the owner of the table
     source: Mapping[str, str]
     table: str = "FINANCE_LINES"
     pin: Any = None  # where it is not what the feed would have
@@ -134,7 +134,7 @@ def in_duckdb(folder: Path) -> Iterator[AttachedBooks]:
 def in_postgresql(folder: Path, uri: str, patch: pytest.MonkeyPatch) -> Iterator[AttachedBooks]:
     """Yield a table in PostgreSQL, and a user who may select from what its owner makes."""
     with schema_of(uri) as owned, closing(psycopg.connect(owned, autocommit=True)) as owner:
-        schema = conninfo_to_dict(owned)["options"].partition("=")[2]
+        schema = schema_in(owned)
         owner.execute(f"create role {schema}_reader login password 'x'".encode())
         owner.execute(f"grant usage on schema {schema} to {schema}_reader".encode())
         owner.execute(f"alter default privileges in schema {schema} grant select on tables to {schema}_reader".encode())

@@ -139,7 +139,7 @@ class HttpInterface(BaseHTTPRequestHandler):
         if self.headers.get_content_type() == "multipart/form-data":
             typed = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
             for part in BytesParser(policy=HTTP).parsebytes(typed + body).iter_parts():
-                tables[part.get_param("name", header="content-disposition")] = part.get_payload(decode=True)
+                tables[str(part.get_param("name", header="content-disposition"))] = part.get_content()
             body = b""
         statement, data = asked.get("query", ""), body
         if not statement:

@@ -1,8 +1,8 @@
 """Clocks of processes that can be set off by some time, while they run, by libfaketime."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class FalseClock:
     library: Path
 
     @property
-    def environment(self) -> Mapping[str, str]:
+    def environment(self) -> dict[str, Any]:
         """What a process that goes by it has in its environment."""
         return {
             "LD_PRELOAD": str(self.library),

@@ -123,16 +123,17 @@ class CloudTables:
             ((found,),) = self.owner.execute(text, [name]).fetchall()
         return "VIEW" if found == "VIEW" else "TABLE"
 
-    def translated(self, node: exp.Expression) -> exp.Expression:
+    def translated(self, node: exp.Expr) -> exp.Expr:
         """Return what DuckDB has in the place of a part of a statement."""
         match node:
             case exp.Table() if node.name.lower() in INFORMATION and node.db.lower() == "information_schema":
                 return exp.table_(INFORMATION[node.name.lower()], db="kept")
             case exp.Table() if node.args.get("when") or node.args.get("version"):
                 return self.as_it_was(node)
-        return TRANSLATED.get(type(node), lambda known: known)(node)
+        translate = TRANSLATED.get(type(node))
+        return node if translate is None else translate(node)
 
-    def as_it_was(self, table: exp.Table) -> exp.Expression:
+    def as_it_was(self, table: exp.Table) -> exp.Expr:
         """Return the table that is kept of an instant."""
         instant = next(table.args.get("when", table).find_all(exp.Literal), None) or next(
             table.args["version"].find_all(exp.Literal)
@@ -149,41 +150,41 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def hashes(node: exp.HashAgg) -> exp.Expression:
+def hashes(node: exp.HashAgg) -> exp.Expr:
     """Return a sum of hashes."""
     known = exp.Anonymous(this="hash", expressions=[node.this, *node.expressions])
     return exp.Sum(this=exp.cast(known, "hugeint"))
 
 
-def number_of(node: exp.Placeholder | exp.Parameter) -> exp.Expression:
+def number_of(node: exp.Placeholder | exp.Parameter) -> exp.Expr:
     """Return a bound value by its number."""
     return exp.Parameter(this=exp.Literal.number(node.name.removeprefix("p")))
 
 
-def of_json(bound: exp.Expression, name: str) -> exp.Expression:
+def of_json(bound: exp.Expr, name: str) -> exp.Expr:
     """Return the elements of a text of JSON as a table."""
     listed = exp.Anonymous(this="unnest", expressions=[exp.cast(bound.copy(), "json[]")])
     return exp.select(exp.alias_(listed, name)).subquery("tieout_listed")
 
 
-def flattened(node: exp.TableFromRows) -> exp.Expression:
+def flattened(node: exp.TableFromRows) -> exp.Expr:
     """Return the rows of a flattened text of JSON."""
     return of_json(next(node.find_all(exp.ParseJSON)).this, "value")
 
 
-def unnested(node: exp.Unnest) -> exp.Expression:
+def unnested(node: exp.Unnest) -> exp.Expr:
     """Return the rows of a text of JSON."""
     found = node.find(exp.JSONExtractArray)
     return node if found is None else of_json(found.this, node.args["alias"].columns[0].name)
 
 
-def element(node: exp.Bracket | exp.JSONExtractScalar) -> exp.Expression:
+def element(node: exp.Bracket | exp.JSONExtractScalar) -> exp.Expr:
     """Return an element of a list of JSON as text."""
     place = next(node.find_all(exp.JSONPathSubscript, exp.Literal)).this
     return exp.Anonymous(this="json_extract_string", expressions=[node.this, exp.Literal.string(f"$[{place}]")])
 
 
-def wide(node: exp.DataType) -> exp.Expression:
+def wide(node: exp.DataType) -> exp.Expr:
     """Return a type of 76 digits as one that DuckDB has: for whole numbers, or for what is rounded."""
     if node.this is not exp.DType.BIGDECIMAL:
         return node
@@ -191,7 +192,7 @@ def wide(node: exp.DataType) -> exp.Expression:
     return exp.DataType.build("decimal(38, 8)" if is_rounded else "hugeint", dialect="duckdb")
 
 
-TRANSLATED: Mapping[type[exp.Expression], Callable[[Any], exp.Expression]] = {
+TRANSLATED: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.HashAgg: hashes,
     exp.Collate: lambda node: node.this,
     exp.FarmFingerprint: lambda node: exp.Anonymous(this="hash", expressions=node.expressions),

@@ -99,7 +99,7 @@ def main(arguments: Sequence[str]) -> None:
         arguments = arguments[3:]
     elif os.geteuid() == 0:
         drop_capabilities()
-    os.execvp(arguments[0], arguments)  # noqa: S606 - the command of a test
+    os.execvp(arguments[0], list(arguments))  # noqa: S606 - the command of a test
 
 
 if __name__ == "__main__":

@@ -189,10 +189,10 @@ def run_command(
         known = {**os.environ, **counter_environment(shared)}
         return ForkedProcess(run_worker, control, listening, known, folder, out, log)
 
-    process.start_worker = start_forked
+    process.start_worker = start_forked  # type: ignore[assignment]  # it does what the processes of workers do
     server = forkserver._forkserver  # workers are forked by the server that forked this process
-    server.ensure_running = lambda: None
-    server._forkserver_authkey = means.key
+    server.ensure_running = lambda: None  # type: ignore[method-assign]  # it runs
+    server._forkserver_authkey = means.key  # type: ignore[attr-defined]  # since Python 3.14
     sys.exit(main(arguments))
 
 
@@ -217,12 +217,13 @@ def run_worker(
     """Run a worker in this process."""
     # they take a second, which the process of the tests is spared
     from server.run.workers import worker  # noqa: PLC0415 - see above
+    from server.tools.toolbox import TOOLS  # noqa: PLC0415 - see above
     from tests.support.blocking import GATE, MISBEHAVING  # noqa: PLC0415 - see above
 
     os.setsid()
     settle(environment, folder, out, log)
-    values.ValueClass = values.MultiProcessValue()  # which prometheus_client takes where it finds the environment
-    tools = {**worker.TOOLS, **MISBEHAVING} if GATE in environment else worker.TOOLS
+    values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]  # prometheus_client takes it by the environment
+    tools = {**TOOLS, **MISBEHAVING} if GATE in environment else TOOLS
     worker.main(os.dup(control.fileno()), os.getppid(), *(one.detach() for one in listening), tools=tools)
 
 
@@ -231,7 +232,7 @@ def settle(
 ) -> None:
     """Give this process the environment, folder and output of a new one; later collections pass over its imports."""
     if database is not None:
-        EmbeddedPostgres._initialise = partialmethod(copy_database, database)
+        EmbeddedPostgres._initialise = partialmethod(copy_database, database)  # type: ignore[method-assign, assignment]  # a method
     gc.freeze()
     os.umask(UMASK)
     os.environ.clear()

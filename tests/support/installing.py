@@ -80,19 +80,9 @@ def installed(wheel: Path, folder: Path) -> Installed:
     for path in here.iterdir():
         if "tieout" not in path.name and path.suffix != ".pth":
             (made.packages / path.name).symlink_to(path)
-    install: list[str | Path] = [
-        UV,
-        "pip",
-        "install",
-        "--offline",
-        "--no-deps",
-        "--no-index",
-        "--quiet",
-        "--python",
-        made.python,
-        wheel,
-    ]
-    subprocess.run(install, check=True, env={**made.environment, "UV_CACHE_DIR": str(folder / "uv")})
+    install: list[str | Path] = [UV, "pip", "install", "--offline", "--no-deps", "--no-index", "--quiet", "--python"]
+    environment = {**made.environment, "UV_CACHE_DIR": str(folder / "uv")}
+    subprocess.run([*install, made.python, wheel], check=True, env=environment)
     own = [made.packages / name for name in ("engine", "server", "sandbox")]
     subprocess.run([made.python, "-m", "compileall", "-q", *own], check=True, cwd=made.empty)
     return made

@@ -86,7 +86,7 @@ class Issuer:
     def signed(self, payload: bytes, key: IssuerKey | None = None, header: Json | None = None) -> str:
         """Return a token of a payload as it stands."""
         key = key or rsa_key("one")
-        usual = {"alg": key.algorithm, "typ": "at+jwt", "kid": key.kid} | (header or {})
+        usual: Json = {"alg": key.algorithm, "typ": "at+jwt", "kid": key.kid} | (header or {})
         first = segment({name: value for name, value in usual.items() if value is not None})
         message = f"{first}.{segment(payload)}"
         algorithm = PyJWS().get_algorithm_by_name(key.algorithm)

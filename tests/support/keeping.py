@@ -61,7 +61,7 @@ def postmaster(state: Path) -> int:
 
 def children(process: int) -> list[int]:
     """Return the processes that a process has started."""
-    found = []
+    found: list[int] = []
     for task in Path(f"/proc/{process}/task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended meanwhile
             found += map(int, (task / "children").read_text().split())
@@ -104,6 +104,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with platform(Settings(state=Path(sys.argv[1]))) as opened:
         opened.wait()
+        assert opened.results.cache is not None
         opened.results.cache.ping()
         print("up", flush=True)  # noqa: T201 - what the test waits for
         signal.pause()

@@ -33,7 +33,7 @@ def missing(cut: Json, whole: Json) -> Json:
 
 def missing_of_report(cut: Json, whole: Json) -> Json:
     """Return how many lines and members of a report are not shown."""
-    places = {False: set(), True: set()}
+    places: dict[bool, set[tuple[str, ...]]] = {False: set(), True: set()}
     for is_cut, result in ((False, whole), (True, cut)):
         for part in (*result["columns"], *result["rows"]):
             if part.get("members"):
@@ -87,9 +87,10 @@ def missing_of_orientation(cut: Json, whole: Json) -> Json:
     for name in ("dimensions", "scenarios", "scope"):
         if isinstance(whole.get(name), dict):
             gone[name] = first_of(cut[name], whole[name])
+    none: Json = {}
     named = [
         (shown, known["metrics"])
-        for shown, known in zip_longest(map_of(cut["domains"]), whole["domains"], fillvalue={})
+        for shown, known in zip_longest(map_of(cut["domains"]), whole["domains"], fillvalue=none)
         if isinstance(known["metrics"], dict)
     ]
     gone["metrics"] = sum(first_of(shown, known) for shown, known in named)
@@ -117,4 +118,4 @@ def rows_held(cut: Json, whole: Json) -> bool:
     assert cut["row_count"] == whole["row_count"] == len(whole["rows"])
     assert cut["rows"] == whole["rows"][: len(cut["rows"])]
     assert cut.get("contribution_total") == whole.get("contribution_total")
-    return fewer
+    return bool(fewer)

@@ -191,8 +191,8 @@ def utf16(folder: Path) -> MeanFile:
     path.write_bytes(("\r\n".join(rows) + "\r\n").encode("utf-16"))
     amounts = []
     for row in read(path, "utf-16", "\t"):
-        debit, credit = (Decimal((row[side] or "0").replace(",", ".")) for side in ("Débit", "Crédit"))
-        amounts.append((row["Compte"], debit - credit))
+        owed, paid = (Decimal((row[side] or "0").replace(",", ".")) for side in ("Débit", "Crédit"))
+        amounts.append((row["Compte"], owed - paid))
     return MeanFile((path,), summed(amounts), keys=("utf-16", "debit", "year: Exercice"))
 
 

@@ -59,7 +59,7 @@ def mutated(draw: st.DrawFn, tree: Any) -> Any:
             case "rename" if isinstance(parent, dict):
                 parent[draw(TEXTS)] = parent.pop(key)
             case _ if isinstance(parent, list):
-                parent.append(deepcopy(parent[key]))
+                parent.append(deepcopy(parent[int(key)]))
             case _:
                 parent[f"{key}_"] = deepcopy(parent[key])
     return tree

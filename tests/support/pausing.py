@@ -37,7 +37,7 @@ def pause(process: int) -> list[int]:
     processes = [process]
     for each in processes:
         os.kill(each, SIGSTOP)
-        wait_for(lambda resting=each: state_of(resting) in AT_REST)
+        wait_for(lambda resting=each: state_of(resting) in AT_REST)  # type: ignore[misc]  # its own
         processes += children(each)
     return processes
 

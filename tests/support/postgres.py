@@ -11,6 +11,7 @@ from secrets import token_hex, token_urlsafe
 from signal import SIGINT, SIGQUIT
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from server.run.embedded import launch
 from server.run.embedded.binaries import PostgresBinaries, known_binaries
@@ -115,6 +116,11 @@ def separate_server(folder: Path) -> Iterator[SeparateServer]:
         yield server
     finally:
         server.stop()
+
+
+def schema_in(uri: str) -> str:
+    """Return the schema of a URI that `schema_of` yielded."""
+    return str(conninfo_to_dict(uri)["options"]).partition("=")[2]
 
 
 @contextmanager

@@ -203,19 +203,11 @@ def proxying(server: int, identity: int, host: str = "127.0.0.1", resolver: str 
         log = folder / "log"
         log.touch()
         trust = ssl.create_default_context(cafile=folder / "certificate.pem")
-        command: list[str | Path] = [
-            nginx,
-            "-e",
-            "stderr",
-            "-p",
-            folder,
-            "-c",
-            folder / "nginx.conf",
-            "-g",
-            "daemon off;",
-        ]
+        command: list[str | Path] = [nginx, "-e", "stderr", "-p", folder, "-c", folder / "nginx.conf"]
         with log.open("a") as sink:
-            process = subprocess.Popen(command, stdout=sink, stderr=sink, **unprivileged(folder))
+            process = subprocess.Popen(
+                [*command, "-g", "daemon off;"], stdout=sink, stderr=sink, **unprivileged(folder)
+            )
         proxy = Proxy(port, trust, log, process)
         try:
             wait_for(lambda: listens(proxy))

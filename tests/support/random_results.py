@@ -108,6 +108,8 @@ def inspection(few: Door, random: Random) -> Kept:
 
 def random_result(books: ResultBooks, random: Random) -> KeptResult | None:
     """Draw a result and keep it; None where the request is refused."""
+    door: Door
+    draw: Callable[[Door, Random], Kept]
     if random.random() < SELDOM:
         door, draw = books.many, long_explanation
     else:

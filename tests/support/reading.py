@@ -27,7 +27,7 @@ def filled_in(result: Json) -> Json:
         return {"notes": [], "labels": {}, "dataset_available": True, **result, "columns": columns}
     if "rows" not in result or ("statement" not in result and "metrics" not in result):
         return result
-    shared = {"scale": 0, "decimals": None, "notes": [], "dataset_available": True}
+    shared: Json = {"scale": 0, "decimals": None, "notes": [], "dataset_available": True}
     return {**shared, **result, **tables(result), "freshness": freshness(result["freshness"])}
 
 

@@ -40,7 +40,8 @@ class CacheStore:
     def start(self) -> None:
         """Start it and wait until it answers."""
         options = [part for name, value in CACHE_SETTINGS.items() for part in (f"--{name}", value)]
-        command = [valkey_binary(), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", *options]
+        here: list[str | Path] = [valkey_binary(), "--port", str(self.port), "--bind", "127.0.0.1"]
+        command = [*here, "--save", "", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         wait_for(self.answers)
 

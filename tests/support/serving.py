@@ -19,6 +19,7 @@ import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ContentBlock, ImageContent, TextContent
 
 from tests.support.forking import ForkedProcess, start_command
 from tests.support.reading import filled_in
@@ -154,6 +155,13 @@ class Called:
         return {key: part for key, part in self.result.items() if key != "data_ref"}
 
 
+def picture_of(content: ContentBlock) -> ImageContent:
+    """Return a part of an answer that must be a PNG."""
+    assert isinstance(content, ImageContent)
+    assert content.mime_type == "image/png"
+    return content
+
+
 class McpBooks:
     """The tools of a server through the Python SDK's client."""
 
@@ -171,9 +179,9 @@ class McpBooks:
         """Call a tool; its two copies of the result must be the same JSON."""
         answer = self._portal.call(lambda: self.client.call_tool(tool, arguments))
         text, *images = answer.content
+        assert isinstance(text, TextContent)
         assert json.loads(text.text) == answer.structured_content
-        assert {image.mime_type for image in images} <= {"image/png"}
-        pictures = [b64decode(image.data, validate=True) for image in images]
+        pictures = [b64decode(picture_of(image).data, validate=True) for image in images]
         return Called(answer.structured_content, bool(answer.is_error), answer.meta or {}, text.text, pictures)
 
     def ask(self, tool: str, /, **arguments: Any) -> dict[str, Any]:

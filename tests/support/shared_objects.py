@@ -39,7 +39,7 @@ CHANGES = {
 }
 MAKING = {"__init__", "__post_init__", "__new__", "__init_subclass__"}
 WHOLE = (str, bytes, int, float, complex, bool, type(None), type, types.ModuleType, type(Lock()))
-CACHED = cached_method(lambda _: None).__code__  # type: ignore[attr-defined]  # a function, as each cached method is
+CACHED = getattr(cached_method(lambda _: None), "__code__", None)  # of the function that each cached method is
 
 
 def is_cached_method(value: object) -> bool:
@@ -105,7 +105,7 @@ def faults(cls: type) -> Iterator[str]:
         if changes(annotation):
             yield f"{name} is a {annotation}"
     for name, member in vars(cls).items():
-        function = getattr(member, "func", member) if isinstance(member, cached_property) else member
+        function: Any = getattr(member, "func", member) if isinstance(member, cached_property) else member
         if isinstance(member, cached_property) or is_cached_method(member):
             returned = inspect.unwrap(function).__annotations__.get("return", "")
             if changes(returned):

@@ -154,7 +154,7 @@ def spark_server() -> Iterator[SparkServer]:
     """Run Spark with two workers, each with a core and 1,024 MB."""
     found = find_spec("pyspark")
     assert found is not None, "pyspark is not installed: pip install --require-hashes -r constraints/spark.txt"
-    (home,) = found.submodule_search_locations or ()
+    (home,) = found.submodule_search_locations or [""]
     with TemporaryDirectory(prefix="spark") as named:
         folder, port = Path(named), free_port()
         options = {

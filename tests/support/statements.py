@@ -45,13 +45,13 @@ def hold_to_lock(
 ) -> None:
     """Raise AssertionError if a select reads other parts of a table, or other rows, than it may."""
     parsed = sqlglot.parse_one(made.text, dialect=dialect)
-    reading = [found.find_ancestor(exp.Select) for found in parsed.find_all(exp.Table) if is_table(found, table)]
+    reading = [select_around(found) for found in parsed.find_all(exp.Table) if is_table(found, table)]
     assert reading, made.text
     if scenario is not None:  # the rows of an attached table are a select of it, around which the tests stand
         assert all(
             scenario in {known.this for known in select.find_all(exp.Literal, exp.ByteString)} for select in reading
         ), made.text
-        reading = [select.parent.find_ancestor(exp.Select) for select in reading]
+        reading = [select_around(select) for select in reading]
     for select in reading:
         tests = list(conjuncts(select.args["where"].this))
         columns = [{column.name for column in test.find_all(exp.Column)} for test in tests]
@@ -64,12 +64,19 @@ def hold_to_lock(
                 assert not all(holds(test, leaf, made, ids) for test in rest if names_only(test, leaf)), made.text
 
 
+def select_around(part: exp.Expr) -> exp.Select:
+    """Return the innermost select that a part stands in."""
+    found = part.find_ancestor(exp.Select)
+    assert found is not None, part.sql()
+    return found
+
+
 def is_table(found: exp.Table, name: str) -> bool:
     """Tell whether a table is the one of a name, or its folder in a lake."""
     return found.name.rpartition("/")[2] == name.rpartition("/")[2]
 
 
-def conjuncts(test: exp.Expression) -> Iterator[exp.Expression]:
+def conjuncts(test: exp.Expr) -> Iterator[exp.Expr]:
     """Yield what a test demands at once."""
     test = test.unnest()
     if isinstance(test, exp.And):
@@ -79,7 +86,7 @@ def conjuncts(test: exp.Expression) -> Iterator[exp.Expression]:
         yield test
 
 
-def names_only(test: exp.Expression, leaf: Mapping[str, int]) -> bool:
+def names_only(test: exp.Expr, leaf: Mapping[str, int]) -> bool:
     """Tell whether a test is about the columns of a leaf alone."""
     if isinstance(test, exp.In) and isinstance(test.this, exp.Tuple):
         return False
@@ -113,7 +120,7 @@ def allows_part(part: Conjunction, leaf: Mapping[str, int]) -> bool:
     return codes and all(amounts)
 
 
-def codes_in(test: exp.Expression, made: SqlStatement, ids: Mapping[str, Sequence[str]]) -> frozenset[int]:
+def codes_in(test: exp.Expr, made: SqlStatement, ids: Mapping[str, Sequence[str]]) -> frozenset[int]:
     """Return the integers, or codes, that `column in (…)` lists, binds, or reads from a table beside the statement."""
     found = test.unnest()
     assert isinstance(found, exp.In), test.sql()
@@ -146,7 +153,7 @@ def written_ids(found: exp.In) -> Iterator[str]:
         yield from split.this.name.split(split.expression.name)
 
 
-def holds(test: exp.Expression, leaf: Mapping[str, int], made: SqlStatement, ids: Mapping[str, Sequence[str]]) -> bool:
+def holds(test: exp.Expr, leaf: Mapping[str, int], made: SqlStatement, ids: Mapping[str, Sequence[str]]) -> bool:
     """Tell whether a test holds for a leaf."""
     match test:
         case exp.Paren():
@@ -166,6 +173,6 @@ def holds(test: exp.Expression, leaf: Mapping[str, int], made: SqlStatement, ids
     raise AssertionError(test.sql())
 
 
-def number(found: exp.Expression) -> int:
+def number(found: exp.Expr) -> int:
     """Return a literal."""
     return -number(found.this) if isinstance(found, exp.Neg) else int(found.name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 import polars as pl
 from msgspec.structs import replace
@@ -46,7 +47,7 @@ class Warehouses:
 
 
 @contextmanager
-def warehouses(engine: str, postgres_uri: str, **limits: float) -> Iterator[Warehouses]:
+def warehouses(engine: str, postgres_uri: str, **limits: Any) -> Iterator[Warehouses]:
     """Yield an empty warehouse; `limits` are those of its reader."""
     with ExitStack() as opened:
         if engine == "duckdb":
@@ -76,9 +77,11 @@ def placed(root: Path, manifest: Manifest, parts: PartStore, numbers: Iterator[i
     """Put the rows of a version into an engine, and return its manifest without the files of rows."""
     facts = {}
     for domain, partitions in manifest.facts.items():
-        moved = [replace(part, number=next(numbers), file="") for part in partitions]
-        for part, known in zip(partitions, moved, strict=True):
-            parts.put(domain, known.number, pl.read_ipc(root / part.file))
+        moved = []
+        for part in partitions:
+            number = next(numbers)
+            parts.put(domain, number, pl.read_ipc(root / part.file))
+            moved.append(replace(part, number=number, file=""))
         facts[domain] = tuple(moved)
     return replace(manifest, facts=facts)
 
@@ -90,7 +93,7 @@ class LockedFacts(WarehouseFacts):
         super()._text(domain, touched, within, keys)
         assert len({part.scenario for part, _ in touched}) == 1
         text = LockedText(self._warehouse.dialect, self._tables[domain], within)
-        text.parts = frozenset(part.number for part, _ in touched)
+        text.parts = frozenset(part.number for part, _ in touched if part.number is not None)
         return text
 
 

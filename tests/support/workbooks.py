@@ -47,17 +47,8 @@ def shown(path: Path, folder: Path) -> list[list[str]]:
     """Return the first sheet as LibreOffice shows it, but for the room behind figures."""
     settings = f"-env:UserInstallation=file://{folder / 'office'}"
     as_shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,true"  # UTF-8, cells as they are formatted
-    command: list[str | Path] = [
-        needs_program("soffice"),
-        settings,
-        "--headless",
-        "--convert-to",
-        as_shown,
-        "--outdir",
-        folder,
-        path,
-    ]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    command: list[str | Path] = [needs_program("soffice"), settings, "--headless", "--convert-to", as_shown]
+    subprocess.run([*command, "--outdir", folder, path], check=True, capture_output=True, timeout=120)
     with (folder / path.with_suffix(".csv").name).open(encoding="utf-8", newline="") as file:
         return [[cell.rstrip() for cell in row] for row in csv.reader(file)]
 

@@ -70,19 +70,9 @@ def test_books_are_loaded_and_served(before: tuple[str, ...], tmp_path: Path) ->
 def test_tests_that_use_the_stores_pass(before: tuple[str, ...], tmp_path: Path) -> None:
     if before is ORDINARY:
         given(tmp_path)
-    command: list[str | Path] = [
-        *before,
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--basetemp",
-        tmp_path / "run",
-    ]
+    command: list[str | Path] = [*before, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     run = subprocess.run(
-        [*command, USES_STORES],
+        [*command, "--basetemp", tmp_path / "run", USES_STORES],
         cwd=ROOT,
         env={**os.environ, "HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 from rich.console import Console
 
 from engine.facts.manifest import pin_current
@@ -33,7 +33,7 @@ from server.warehouses.lacks import TRIAL_ROWS, engine_faults, trial_faults
 from tests.support.books import ROOT, load_feeds
 from tests.support.feeding import ONCE_A_YEAR, running
 from tests.support.forking import tieout
-from tests.support.postgres import schema_of
+from tests.support.postgres import schema_in, schema_of
 from tests.support.serving import server_environment, wait_for
 from tests.support.small import write_instance
 
@@ -95,7 +95,7 @@ def owner(embedded_server: str) -> Iterator[str]:
 @pytest.fixture
 def managed(tmp_path: Path, owner: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ManagedBooks]:
     """Books that were loaded into files, and two users whom nothing is granted yet."""
-    schema = conninfo_to_dict(owner)["options"].partition("=")[2]
+    schema = schema_in(owner)
     reader, loader = f"{schema}_reader", f"{schema}_loader"
     with closing(psycopg.connect(owner, autocommit=True)) as database:
         for user in (reader, loader):
@@ -111,7 +111,7 @@ def managed(tmp_path: Path, owner: str, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 def grant(owner: str) -> None:
     """Run the statements of the page."""
-    schema = conninfo_to_dict(owner)["options"].partition("=")[2]
+    schema = schema_in(owner)
     block = PAGE.read_text(encoding="utf-8").partition("-- PostgreSQL")[2].partition("```")[0]
     statements = [line for line in map(str.strip, block.splitlines()) if line.startswith(("grant", "alter default"))]
     with closing(psycopg.connect(owner, autocommit=True)) as database:
@@ -245,7 +245,7 @@ def test_a_trial_on_an_empty_schema_sees_a_reader_who_may_write_and_leaves_no_ta
     (said,) = trial_faults(placement, {**addresses, "READER": managed.loader})
     assert said.startswith(owns)
     assert trial_tables(owner) == []
-    schema = conninfo_to_dict(owner)["options"].partition("=")[2]
+    schema = schema_in(owner)
     with closing(psycopg.connect(owner, autocommit=True)) as database:
         granted = f"alter default privileges for role {schema}_loader in schema {schema} grant insert on tables to "
         database.execute(f"{granted} {schema}_reader".encode())

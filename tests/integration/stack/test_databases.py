@@ -26,17 +26,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeparateServer]
     psql = next(known_binaries()).program("psql")
     given = {f"{owner.upper()}_DATABASE_PASSWORD": password for owner, password in PASSWORDS.items()}
     with separate_server(tmp_path_factory.mktemp("databases")) as server:
-        command: list[str | Path] = [
-            psql,
-            "--no-psqlrc",
-            "--set=ON_ERROR_STOP=1",
-            "--quiet",
-            "--dbname",
-            server.uri(),
-            "--file",
-            SCRIPT,
-        ]
-        subprocess.run(command, env={**os.environ, **given}, check=True)
+        command: list[str | Path] = [psql, "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--quiet", "--dbname"]
+        subprocess.run([*command, server.uri(), "--file", SCRIPT], env={**os.environ, **given}, check=True)
         yield server
 
 

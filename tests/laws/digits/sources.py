@@ -64,7 +64,8 @@ def is_whole(row: DrawnRow) -> bool:
 
 def only_whole(row: DrawnRow) -> DrawnRow:
     """Return a row with the whole part of its numbers."""
-    return DrawnRow(*(Decimal(int(number)) for number in exact(row)), float(int(row.cents)))
+    fine, cents, rate = (Decimal(int(number)) for number in exact(row))
+    return DrawnRow(fine, cents, rate, float(cents))
 
 
 def table(rows: Sequence[DrawnRow], cells: Cells) -> Iterator[Sequence[Any]]:

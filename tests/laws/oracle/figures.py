@@ -210,7 +210,7 @@ def meets(base: OracleBase, known: DatedRow) -> bool:
     if base.condition is None:
         return True
     measure, comparison, limit = base.condition
-    return {"<": lt, "<=": le, ">": gt, ">=": ge}[comparison](known.row.amounts[measure], limit)
+    return bool({"<": lt, "<=": le, ">": gt, ">=": ge}[comparison](known.row.amounts[measure], limit))
 
 
 def weight_in(cuts: list[Cut], known: DatedRow) -> Fraction | None:

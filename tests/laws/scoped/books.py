@@ -226,7 +226,7 @@ def random_books(draw: st.DrawFn) -> ScopedBooks:
     edges = with_leaves(draw(weighted_tree()))
     named = draw(st.sets(st.sampled_from((*INNER, *PRODUCTS))))
     months = st.sampled_from(("2020-02", "2020-12", "2021-02"))
-    closed = st.one_of(
+    closed: st.SearchStrategy[dict[str, str]] = st.one_of(
         st.just({}), st.fixed_dictionaries({"": months}), st.fixed_dictionaries({GL: months, SALES: months})
     )
     adjusted = draw(st.lists(st.sampled_from(ADJUSTMENTS), min_size=1, max_size=2, unique_by=str))

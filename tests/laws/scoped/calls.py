@@ -41,7 +41,7 @@ def misspelt(names: Sequence[str]) -> st.SearchStrategy[str]:
 def seldom(usual: Sequence[str], unusual: Sequence[str]) -> st.SearchStrategy[str]:
     """Draw one of some names, of the others one in ten, and at times one that is misspelt."""
     share = max(1, 9 * len(unusual) // len(usual))
-    return misspelt((*usual * share, *unusual))
+    return misspelt((*tuple(usual) * share, *unusual))
 
 
 scenarios = seldom((*KINDS, "actual", "budget", "budget/downside"), ("budget/upside", "actual/downside", "ghost"))
@@ -184,7 +184,7 @@ def report(draw: st.DrawFn, columns: st.SearchStrategy[str]) -> dict[str, Any]:
         "subtotals": st.sampled_from((False, False, False, True)),
     }
     shown = st.lists(st.builds(lambda key: {"scenario": key}, columns), min_size=1, max_size=3, unique_by=str)
-    asked = draw(st.fixed_dictionaries({"scenarios": shown}, optional=optional))
+    asked: dict[str, Any] = draw(st.fixed_dictionaries({"scenarios": shown}, optional=optional))
     if draw(st.integers(0, 9)) == 1:
         del asked["scenarios"]
     if draw(st.integers(0, 2)) == 1:
@@ -264,7 +264,8 @@ def inspected(draw: st.DrawFn, compared: Sequence[str] = ()) -> dict[str, Any]:
     names = ("date", "product", "region", "customer", "amount", "value", "fte", AXIS, "scenario", "text")
     shown = st.lists(st.sampled_from(names), max_size=2)
     optional = {"limit": st.sampled_from((1, 1, 2, 2, 5, 5, 5000, 0))}
-    asked = draw(st.fixed_dictionaries({"source_key": misspelt([source]), "scenario_id": scenarios}, optional=optional))
+    needed = {"source_key": misspelt([source]), "scenario_id": scenarios}
+    asked: dict[str, Any] = draw(st.fixed_dictionaries(needed, optional=optional))
     if draw(st.integers(0, 5)) == 1:
         asked["columns"] = draw(shown)
     return {**asked, **draw(times()), "filters": kept}

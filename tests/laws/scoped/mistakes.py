@@ -76,12 +76,14 @@ def mistaken_charts(example: Sent) -> Iterator[tuple[str, Sent]]:
     """Yield charts that are no example any more, of the result that the example names."""
     given, spec = {"data_refs": example["data_refs"]}, example["chart_spec"]
     code = {"transform_code": example["transform_code"]}
+    names: list[Any] = ["nope", "value", 5]
+    lists: list[Any] = ["alias", "nope", []]
     for wrong in (
         {},
         {"transform_code": "result = 5", "chart_spec": spec},
         {"transform_code": "result = df.select('nope')", "chart_spec": spec},
-        *({**code, "chart_spec": {**spec, "x": name}} for name in ("nope", "value", 5)),
-        *({**code, "chart_spec": {**spec, "y": name}} for name in ("alias", "nope", [])),
+        *({**code, "chart_spec": {**spec, "x": name}} for name in names),
+        *({**code, "chart_spec": {**spec, "y": name}} for name in lists),
         {**code, "chart_spec": {**spec, "title": ""}},
         *({**code, "chart_spec": {**spec, "chart_type": kind}} for kind in ("waterfall", "scatter", "pie")),
         {"chart_spec": {**spec, "series": "nope"}},

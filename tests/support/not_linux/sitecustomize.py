@@ -8,6 +8,7 @@ import os
 import sys
 import sysconfig
 import urllib.request  # noqa: F401 - Python's own modules are those of this system
+from typing import Any
 
 sysconfig.get_config_vars()  # read once, by the name of this system
 sys.platform = "darwin"
@@ -18,7 +19,7 @@ LIBRARY = ctypes.CDLL
 class WithoutLinux(LIBRARY):
     """The C library of another system."""
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         """Return a function, unless only Linux has it."""
         if name in LINUX_ONLY:
             raise AttributeError(f"dlsym(RTLD_DEFAULT, {name}): symbol not found")
@@ -31,7 +32,7 @@ def without_proc(event: str, given: tuple[object, ...]) -> None:
         raise FileNotFoundError(2, "No such file or directory", given[0])
 
 
-ctypes.CDLL = WithoutLinux
+ctypes.CDLL = WithoutLinux  # type: ignore[misc]  # in the place of the class, for whoever loads a library
 sys.addaudithook(without_proc)
 for missing in ("memfd_create", "pidfd_open", "waitid"):
     delattr(os, missing)
