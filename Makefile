@@ -9,19 +9,24 @@ MINUTES ?= 30
 unexport PYTHONDONTWRITEBYTECODE  # where it is set, each process that a test starts compiles the service anew
 NPM := $(shell command -v npm 2>/dev/null)
 SUITES := tests/conformance tests/identity
+BEYOND := conformance identity integration/browser integration/installed integration/stack oracles  # of tests/, in test-all alone
+PYTEST = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations=25
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 WHEEL = dist/tieout-$(VERSION)-py3-none-any.whl
 MCPB := bundle/node_modules/.bin/mcpb
 
-.PHONY: wheel bundle widgets screenshots goldens audit secrets serve test test-deep test-mutations lint bench verify-upgrade schemas docs gallery constraints ci-deps clean
+.PHONY: wheel bundle widgets screenshots goldens audit secrets serve test test-all test-deep test-mutations lint bench verify-upgrade schemas docs gallery constraints ci-deps clean
 .DELETE_ON_ERROR:
 
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
 	$(if $(NPM),-@$(MAKE) --silent widgets)
 	$(BIN)/tieout serve --instance $(DEMO)
 
-test: lint $(SUITES:=/node.done) bundle/node.done $(if $(NPM),widgets)  ## lint, types, architecture and every test
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations=25
+test: lint $(if $(NPM),widgets)  ## lint, types, architecture and every test but those of test-all
+	$(PYTEST) $(BEYOND:%=--ignore=tests/%)
+
+test-all: lint $(SUITES:=/node.done) bundle/node.done $(if $(NPM),widgets)  ## also the browser, conformance, logins, the installed wheel, the stack and real books; the laws on more books
+	HYPOTHESIS_PROFILE=whole $(PYTEST)
 
 test-deep: $(VENV)/dev.done $(SUITES:=/node.done) bundle/node.done $(if $(NPM),widgets)  ## each part of the deep tests for MINUTES; PARTS="laws kills" chooses
 	$(BIN)/python -m tests.deep $(MINUTES) $(PARTS)

@@ -22,6 +22,8 @@
     attacks     every attack on the jail, with the language of scripts and with the jail alone
     fuzz        twenty thousand calls with mutated arguments, as many mutated instance files, and ten thousand charts of
                 random results
+    flakes      the suite three times in random order beside eight busy processes, then fifty times the tests that start
+                processes, open sockets or wait; the seed of each order is printed
     mutations   each rule of the figures broken on its own; a test must fail
 
 A round that has begun is finished. A failing round prints the command that repeats it; turn the book that it found into
@@ -80,6 +82,9 @@ MUTATIONS, SCOPE = "mutations", "scope"
 INSTALL, DRIVERS, PYTHONS = "install", "drivers", "pythons"
 MODULES = {INSTALL: "fresh_install", DRIVERS: "fresh_drivers", PYTHONS: "other_pythons"}  # of tests/support
 DIFFERENTIAL = "differential"
+FLAKES = "flakes"
+WHOLE_SUITE, WAITING_TESTS = 3, 50  # rounds of flakes
+WAITING = ("tests/integration", "tests/identity", "tests/unit/server")  # start processes, open sockets or wait
 WAREHOUSES, SPARK = "warehouses", "spark"
 INSTALLING = ("pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r")
 ENGINES = {  # of a part: the file that pins them, and their modules
@@ -99,8 +104,9 @@ ASKED = {  # environment of a part
 PROFILES = {  # of Hypothesis, in tests/conftest.py; else `deep`
     "fuzz": "fuzz",
     "order": "order",
-    WAREHOUSES: "short",
-    DRIVERS: "short",
+    WAREHOUSES: "whole",
+    DRIVERS: "whole",
+    FLAKES: "whole",
     SPARK: "few",
 }
 JAVA = "Spark runs on Java, which is not installed: apt-get install default-jre-headless"
@@ -121,6 +127,9 @@ def rounds(part: str) -> list[list[str]]:
         return [[sys.executable, "-m", "tests.laws.scoped.law", str(seed), str(SEARCHED)]]
     if part == DIFFERENTIAL:
         return [[sys.executable, "-m", "tests.differential", str(ROUND), str(seed)]]
+    if part == FLAKES:
+        searched = [("tests",)] * WHOLE_SUITE + [WAITING] * WAITING_TESTS
+        return [[sys.executable, "-m", "tests.support.flakes", str(seed + n), *of] for n, of in enumerate(searched)]
     if part in MODULES:
         return [[sys.executable, "-m", f"tests.support.{MODULES[part]}"]]
     if part in ENGINES:
@@ -159,7 +168,7 @@ def main() -> int:
     """Run the parts that are asked for, all of them where none is; 1 where one fails."""
     parser = ArgumentParser(prog="python -m tests.deep")
     parser.add_argument("minutes", type=float)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, SCOPE, DIFFERENTIAL, *MODULES, MUTATIONS, []])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, SCOPE, DIFFERENTIAL, *MODULES, FLAKES, MUTATIONS, []])
     asked = parser.parse_args()
     passed = [run(part, asked.minutes) for part in asked.parts or [*PARTS, SCOPE, DIFFERENTIAL, MUTATIONS]]
     return 0 if all(passed) else 1

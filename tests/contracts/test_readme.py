@@ -47,7 +47,7 @@ ROUND, NEAR = 10, 1.25  # what a claim is a multiple of; how many times as many 
 
 def test_the_numbers_of_proofs_are_those_there_are_rounded_down() -> None:
     claimed = {command: int(number) for number, command in re.findall(r"\| (\d+) \| `([^`]+)`", README)}
-    (functions,) = re.findall(r"more than ([\d,]+) test functions", PAGE)
+    (functions,) = re.findall(r"more\s+than\s+([\d,]+)\s+test\s+functions", PAGE)
     claimed["functions"] = int(functions.replace(",", ""))
     every = [path.read_text(encoding="utf-8") for path in tracked("tests/**/test_*.py")]
     spec = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "spec").glob("test_*.py"))

@@ -1,5 +1,6 @@
 """The mutation rules follow the code: a text that is broken on purpose stands where its rule says, once."""
 
+import re
 from collections.abc import Iterator
 
 from tests.mutations.__main__ import RULES, Mutation, read_mutations
@@ -21,3 +22,12 @@ def test_the_text_of_a_rule_is_in_its_file_once() -> None:
     rules = read_mutations(RULES)
     assert rules
     assert [fault for known in rules for fault in faults(known)] == []
+
+
+def test_a_broken_rule_is_found_by_the_tests_of_make_test() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (beyond,) = re.findall(r"^BEYOND := ([^#\n]+)", makefile, re.MULTILINE)
+    left_out = tuple(f"tests/{folder}/" for folder in beyond.split())
+    assert all((ROOT / folder).is_dir() for folder in left_out)
+    rules = read_mutations(RULES)
+    assert [known.rule for known in rules if any(test.startswith(left_out) for test in known.tests)] == []
