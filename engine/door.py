@@ -35,7 +35,7 @@ class ReportArguments(TypedDict, total=False):
 
     scenarios: Mapping[str, str]
     """Heading to scenario reference; left out, the default report's."""
-    period: str | tuple[str, str]
+    period: str | tuple[str, str] | None
     """A period code, or the first and last of a range; left out, the default report's."""
     filters: Mapping[str, Ids]
     """Dimension key to member id or ids, or to {"exclude": ids}."""

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import ClassVar
+from typing import Any, ClassVar
 
 # Quoting and shortening the caller's input in errors, and suggesting names.
 
@@ -126,7 +126,7 @@ class Refusal(Exception):
         *,
         field: str | None = None,
         got: object = None,
-        valid: Iterable[object] = (),
+        valid: Iterable[Any] = (),
         did_you_mean: Sequence[str] = (),
         example: object = None,
         retry_after_ms: int | None = None,
@@ -137,17 +137,17 @@ class Refusal(Exception):
         self.got = got
         self.valid = list(valid)
         self.did_you_mean = list(did_you_mean)
-        self.example = example
+        self.example: Any = example
         self.retry_after_ms = retry_after_ms
 
-    def as_data(self) -> dict[str, object]:
+    def as_data(self) -> dict[str, Any]:
         """Return the error object of the service: JSON-ready, bounded in size, without empty keys but an empty `got`.
 
         `valid` and `did_you_mean` hold values for `field`. `retryable` is there if the same call may succeed later.
         """
         few = len(self.valid) <= ECHO_NAMES
         said = "" if few else f" Of the {len(self.valid)} that would be valid, 'valid' holds the first {ECHO_NAMES}."
-        parts: dict[str, object] = {
+        parts: dict[str, Any] = {
             "error": cut(self.error, MOST_CHARACTERS) + said,
             "error_type": self.error_type,
             "retryable": self.retryable or None,

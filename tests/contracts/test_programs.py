@@ -37,10 +37,11 @@ def looked_for_otherwise(path: Path) -> Iterator[str]:
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     asked = {id(part) for call in calls if called(call) in ASKING for part in call.args}
     for node in ast.walk(tree):
-        named = isinstance(node, ast.Constant) and node.value in EXECUTABLES and id(node) not in asked
-        looked = isinstance(node, ast.Call) and called(node) == "which"
-        if named or looked:
-            yield f"{path.relative_to(ROOT)}:{node.lineno}"
+        match node:
+            case ast.Constant() if node.value in EXECUTABLES and id(node) not in asked:
+                yield f"{path.relative_to(ROOT)}:{node.lineno}"
+            case ast.Call() if called(node) == "which":
+                yield f"{path.relative_to(ROOT)}:{node.lineno}"
 
 
 @pytest.mark.parametrize("target", ["serve", "test", "wheel"])

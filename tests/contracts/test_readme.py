@@ -28,7 +28,7 @@ def test_the_python_of_the_readme_runs(demo_folder: Path, monkeypatch: pytest.Mo
     reports = [eval(f"books.{call}", names) for call in (*statements[1:], last)]  # noqa: S307 - the same
     assert isinstance(reports[0], Report)
     assert "Net result" in repr(reports[0])
-    assert reports[1].height > 0  # type: ignore[attr-defined]  # a frame
+    assert reports[1].height > 0
 
 
 def test_the_tools_of_the_readme_are_those_there_are() -> None:

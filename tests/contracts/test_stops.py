@@ -7,7 +7,7 @@ it. So a loop that is new is found without being listed anywhere.
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -142,7 +142,7 @@ def days_of(count: int) -> dict[str, str]:
     return {"period_start": "2026-01-01", "period_end": "2026-04-30" if count > SMALL else "2026-01-31"}
 
 
-CALLS = {
+CALLS: dict[str, Callable[[int], Call]] = {
     "members": lambda _: metric(dimensions=["customer"]),
     "nodes by months": lambda _: metric(dimensions=["territory", "period"]),
     "top": lambda count: metric(dimensions=["segment"], top=count // 2, order_by="revenue@actual"),

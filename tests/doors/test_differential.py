@@ -30,7 +30,8 @@ def check_each(books: CaseBooks, case: dict[str, Any]) -> None:
     """Check calls whose right figure is one figure, of the cell that the call names or of the total."""
     for ask in calls(case):
         given: dict[str, Any] = {name: value for name, value in ask["arguments"].items() if name != "metrics"}
-        figures = books.figures(*ask["arguments"]["metrics"], given.pop("period"), given.pop("scenario"), **given)
+        (metric,) = ask["arguments"]["metrics"]
+        figures = books.figures(metric, given.pop("period"), given.pop("scenario"), **given)
         assert figures.get((ask.get("cell", "Total"),)) == number(ask["right"]), ask
 
 

@@ -20,6 +20,7 @@ import httpx2
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from pydantic import AnyUrl
 
 from tests.support.issuing import IssuerKey
 from tests.support.serving import DEADLINE, STARTING, free_port, wait_for
@@ -227,7 +228,7 @@ def oauth(url: str, kept: ClientStorage, person: Person) -> OAuthClientProvider:
         server_url=url,
         client_metadata=OAuthClientMetadata(
             client_name="A client of the tests",
-            redirect_uris=[BACK],
+            redirect_uris=[AnyUrl(BACK)],
             grant_types=["authorization_code", "refresh_token"],
             token_endpoint_auth_method="none",  # noqa: S106 - a public client
         ),

@@ -319,7 +319,7 @@ def by_members(books: McpBooks, view: str, dimension: str) -> dict[str, list[Dec
     start, end = WHOLE[view]
     asked: dict[str, Any] = {"period_start": start, "period_end": end}
     if dimension == "date":
-        asked: dict[str, Any] = dict(zip(asked, days(view), strict=True))
+        asked = dict(zip(asked, days(view), strict=True))
     return metrics(books, "amount", scenarios=SCENARIOS[view], dimensions=[dimension], **asked)
 
 

@@ -4,8 +4,10 @@ The oracles hold the files' answers to figures computed elsewhere, so they hold 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,21 +30,35 @@ def shown(report: Report) -> object:
     return report.frame.rows(), report.freshness, report.notes
 
 
+def of_statement(statement: str, asked: dict[str, Any], door: Door) -> object:
+    """Ask a statement."""
+    return shown(door.statement(statement, **asked))
+
+
+def of_metric(metric: str, scenarios: Mapping[str, str], door: Door) -> object:
+    """Ask a metric in total."""
+    return shown(door.metric(metric, scenarios=scenarios))
+
+
+def of_rows(domain: str, scenario: str, door: Door) -> object:
+    """Ask for rows."""
+    return door.rows(domain, scenario=scenario, limit=ROWS).rows
+
+
 def questions(instance: ServedInstance) -> Iterator[Asked]:
     """Yield statements in total and by each of some dimensions, metrics in total, and rows."""
     catalogue = instance.catalogue
     scenarios = {key: key for key in catalogue.scenarios}
     for statement, by in product(catalogue.statements, (None, *sorted(catalogue.dimensions)[::6])):
-        asked = {"scenarios": scenarios, "dimensions": [by] if by else []}
-        yield lambda door, statement=statement, asked=asked: shown(door.statement(statement, **asked))
+        asked: dict[str, Any] = {"scenarios": scenarios, "dimensions": [by] if by else []}
+        yield partial(of_statement, statement, asked)
     for metric in sorted(catalogue.metrics)[::4]:
-        yield lambda door, metric=metric: shown(door.metric(metric, scenarios=scenarios))
+        yield partial(of_metric, metric, scenarios)
     for domain, scenario in product(catalogue.domains, scenarios):
-        asked = {"scenario": scenario, "limit": ROWS}
-        yield lambda door, domain=domain, asked=asked: door.rows(domain, **asked).rows
+        yield partial(of_rows, domain, scenario)
 
 
-def answer(asked: Asked, door: Door) -> object:
+def answer(asked: Asked, door: Door) -> Any:
     """Return the answer to a question, or the refusal."""
     try:
         return asked(door)
@@ -57,7 +73,7 @@ STORES = {
 
 
 @pytest.fixture(scope="module")
-def of_files(adventureworks_state: Path) -> Mapping[str, Sequence[object]]:
+def of_files(adventureworks_state: Path) -> Mapping[str, Sequence[Any]]:
     """What the files of this machine answer, by profile."""
     instance = read_instance(AW)
     files = Shelf(instance.catalogue, adventureworks_state / "store")
@@ -68,7 +84,7 @@ def of_files(adventureworks_state: Path) -> Mapping[str, Sequence[object]]:
 @pytest.mark.usefixtures("stores_in_warehouses", "attached_stores")
 @pytest.mark.parametrize("stored", STORES)
 def test_every_question_is_answered_alike_in_files_and_in_an_engine(
-    adventureworks_state: Path, of_files: Mapping[str, Sequence[object]], stored: str
+    adventureworks_state: Path, of_files: Mapping[str, Sequence[Any]], stored: str
 ) -> None:
     instance = read_instance(AW)
     away = Shelf(instance.catalogue, adventureworks_state / "store", STORES[stored])

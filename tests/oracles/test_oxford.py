@@ -90,7 +90,7 @@ def test_every_row_of_the_files_is_loaded_or_rejected_by_name(oxford_load: UserL
 
 
 @pytest.mark.parametrize(("name", "bounds"), BY_PERIOD)
-def test_spend_and_capital_by_period_in_a_statement(oxford: McpBooks, name: str, bounds: dict[str, str]) -> None:
+def test_spend_and_capital_by_period_in_a_statement(oxford: McpBooks, name: str, bounds: dict[str, Any]) -> None:
     figures = statement(oxford, "spending", scenarios={"paid": "actual"}, dimensions=["period"], **bounds)
     rows = {row["period"]: row for row in oracle(name)}
     for period, row in rows.items():
@@ -103,7 +103,7 @@ def test_spend_and_capital_by_period_in_a_statement(oxford: McpBooks, name: str,
 
 
 @pytest.mark.parametrize(("name", "bounds"), BY_PERIOD)
-def test_credits_are_the_payments_below_zero(oxford: McpBooks, name: str, bounds: dict[str, str]) -> None:
+def test_credits_are_the_payments_below_zero(oxford: McpBooks, name: str, bounds: dict[str, Any]) -> None:
     found = held(metrics(oxford, "credits", dimensions=["period"], **bounds))
     wanted = {row["period"]: exactly(row["credits"]) for row in oracle(name)}
     assert {period: value for period, (value,) in found.items()} == {

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from tests.oracles.test_oxford import BY_PERIOD, YEARS, dated_files, held, oracle, total
+from tests.support.drilling import digits
 from tests.support.oracles import TOTAL, exactly, metrics
 from tests.support.serving import McpBooks
 
 
 @pytest.mark.parametrize(("name", "bounds"), BY_PERIOD)
-def test_payments_of_each_period_are_counted(oxford: McpBooks, name: str, bounds: dict[str, str]) -> None:
+def test_payments_of_each_period_are_counted(oxford: McpBooks, name: str, bounds: dict[str, Any]) -> None:
     counted = metrics(oxford, "payments", dimensions=["period"], **bounds)
     assert held(counted) == {row["period"]: [Decimal(row["n"])] for row in oracle(name)}
     assert counted[TOTAL] == [sum(Decimal(row["n"]) for row in oracle(name))]
@@ -76,7 +77,7 @@ def test_repeated_rows_are_shown_as_often_as_they_stand(oxford: McpBooks) -> Non
     (known,) = oracle("A20_duplicates")
     assert len(repeated) == known["groups"]
     assert sum(count - 1 for count in repeated.values()) == known["extra_rows"]
-    assert total((count - 1) * exactly(row[-1]) for row, count in repeated.items()) == exactly(known["extra_amount"])
+    assert total((count - 1) * digits(row[-1]) for row, count in repeated.items()) == exactly(known["extra_amount"])
 
 
 def test_credits_of_each_week_are_in_its_rows(oxford: McpBooks) -> None:
@@ -88,7 +89,7 @@ def test_credits_of_each_week_are_in_its_rows(oxford: McpBooks) -> None:
     }
     for row in oracle("A10_by_w")[::10]:
         shown = oxford.ask("inspect_rows", **asked, period_start=row["period"])
-        amounts = [exactly(amount) for amount, _ in shown["rows"]]
+        amounts = [digits(amount) for amount, _ in shown["rows"]]
         assert len(amounts) == row["n"]
         assert total(amount for amount in amounts if amount < 0) == exactly(row["credits"])
         assert exactly(shown["contribution_total"]) == exactly(row["s"])

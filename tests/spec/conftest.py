@@ -15,7 +15,7 @@ import pytest
 
 from engine.books.reader import FactRead, Reader
 from engine.model.stopping import Stop
-from engine.plans.figures import FigurePlan
+from engine.plans.figures import FigurePlan, collect_together
 from engine.report import explain, ranking, run
 
 Parameters = ParamSpec("Parameters")
@@ -70,7 +70,7 @@ def collects(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collects]:
     """Count the collects of every report that this process makes; fail for one too many."""
     found = Collects()
     monkeypatch.setattr(Reader, "collect", found.watching(Reader.collect))
-    monkeypatch.setattr(ranking, "collect_together", found.of(OTHERS, ranking.collect_together))
+    monkeypatch.setattr(ranking, "collect_together", found.of(OTHERS, collect_together))
     monkeypatch.setattr(FigurePlan, "collect", found.of(BEFORE_CLOSE, FigurePlan.collect))
     for module in (run, explain):
         for name, stage in STAGES.items():

@@ -1,6 +1,5 @@
 """Finance case T30: a blend reads one scenario through what is closed of it, another after."""
 
-from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -186,7 +185,7 @@ def test_every_scenario_of_a_variance_narrows_both_sides_the_two_of_a_blend_too(
     assert {member: found.get(member) for member in expected} == expected
     result = answer(shown, UNCUT)
     for row in result["rows"]:
-        sides = Counter[str]()
+        sides = {"+": Decimal(0), "-": Decimal(0)}
         for sign, _, call in calls(row, result["columns"][0]):
             sides[sign] += figure_behind(call, lambda asked: rows_of(books, **asked)) or 0
         if not reference.startswith("var_pct"):

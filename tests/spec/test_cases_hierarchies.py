@@ -369,7 +369,7 @@ def test_weights_never_scale_a_count(tmp_path: Path) -> None:
     assert figures(books.metric("postings", scenarios=A, period=JAN, dimensions=["tree"]), "tree")[None] is None
 
 
-def weighted(report: Report) -> list[dict[str, str]]:
+def weighted(report: Report) -> list[dict[str, Any]]:
     """Return the names in the notes on weighted rows."""
     return [dict(note.about) for note in report.notes if note.code == "weighted_rows"]
 

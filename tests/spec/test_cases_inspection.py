@@ -98,12 +98,13 @@ def cell_ties(value: float | str | None, parts: list[tuple[str, str, dict[str, A
     """Hold one cell against the calls behind it; return whether there was a figure."""
     figures = [(sign, figure_behind(call, lambda asked: rows_of(books, **asked))) for sign, _, call in parts]
     operands = {operand for _, operand, _ in parts}
-    seen = [figure if sign == "+" else -figure for sign, figure in figures if figure is not None]
-    if value is None:
+    seen = [part if sign == "+" else -part for sign, part in figures if part is not None]
+    figure = exactly(value)
+    if figure is None:
         return False  # nothing, or one side of a variance unknown
     if len(operands) == 1 and (len(parts) == 1 or not operands & NOT_ADDITIVE):
         expected = sum(seen, Decimal(0))
-        assert abs(expected - exactly(value)) <= Decimal("1e-12"), parts
+        assert abs(expected - figure) <= Decimal("1e-12"), parts
     return True
 
 

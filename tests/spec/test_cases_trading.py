@@ -182,9 +182,7 @@ def test_t77_data_by_trading_period_is_loaded_by_its_codes(tmp_path: Path) -> No
 
 
 def test_t77_notes_speak_of_trading_periods(tmp_path: Path) -> None:
-    days: dict[str, Any] = [date(2026, 2, 3) + timedelta(days=28 * at) for at in range(5)] + [
-        date(2027, 2, 5)
-    ]  # outside its years
+    days = [date(2026, 2, 3) + timedelta(days=28 * at) for at in range(5)] + [date(2027, 2, 5)]  # outside its years
     facts = "\n".join(
         ["date scenario amount", *(f"{day} actual 10" for day in days), *(f"{day} budget 9" for day in days[:3])]
     )

@@ -62,7 +62,7 @@ def books(folder: Path, dimensions: str = LEAF, *, inspects: bool = False, **mor
     )
 
 
-def said(report: Report) -> list[tuple[str, ...]]:
+def said(report: Report) -> list[tuple[str | tuple[str, ...], ...]]:
     """Return the notes about currencies: code, lines, scenario and currencies."""
     found = [note for note in report.notes if note.code.endswith("_currency")]
     return [(note.code, *list(dict(note.about).values())[:3]) for note in found]

@@ -22,6 +22,7 @@ from engine.present.charts.results import drawn_as_it_is
 from engine.present.exports.about import ExportStamp
 from engine.present.exports.workbook import write_workbook
 from engine.report.explanation import Explanation
+from engine.report.report import Report
 from engine.report.snapshots import keep, opened
 from server.feeds.instance import read_instance
 from tests.support.drilling import calls_explained, exactly
@@ -67,7 +68,9 @@ def test_the_examples_of_the_page_are_computed(books: Write, table: PageTable) -
         rows.append(f"2026-01-05 {scenario} {entity} {' '.join(amounts.values())}")
     drivers = "price" in table.head
     (found,) = explained(books("\n".join(rows)), "revenue" if drivers else "margin", "entity", drivers=drivers).lists
-    shown = {key: (rest, mix) for key, (rest, mix) in parts(found).items() if mix is not None}
+    shown: dict[str, tuple[Fraction | None, ...]] = {
+        key: (rest, mix) for key, (rest, mix) in parts(found).items() if mix is not None
+    }
     shown |= {row.key: (None, fraction(row.contribution)) for row in found.rows if row.mix is None}
     said = [[cell.strip("*").replace("\N{MINUS SIGN}", "-") for cell in row] for row in table.body]
     assert shown == {row[0]: tuple(Fraction(text) if text else None for text in row[-2:]) for row in said}
@@ -287,8 +290,8 @@ def test_the_mix_of_many_others_is_a_number_of_15_digits(books: Write, tmp_path:
     assert isinstance(said, float)
     assert said == float(f"{float(mix):.15g}")
     write_workbook(found, MADE, tmp_path / "made.xlsx", go_on)
-    head, *lines = grid(tmp_path / "made.xlsx")
-    (cell,) = (line[head.index("mix")] for line in lines if line[1] == "(others)")
+    head, *below = grid(tmp_path / "made.xlsx")
+    (cell,) = (line[head.index("mix")] for line in below if line[1] == "(others)")
     assert float(cell) == pytest.approx(said)
     assert len(cell) <= 17  # a number, not a text of 30 digits
 
@@ -361,13 +364,11 @@ def test_an_explanation_asks_no_more_than_the_reports_of_its_lists(
     books(PROFITS)
     lists = [[key] if key != "lines" else [] for key in by if key != "lines" or len(by) == 1]
     scenarios = {"A": "actual", "B": "budget"}
-    reports = sum(
-        questions(
-            tmp_path,
-            lambda shop, keys=keys: shop.metric(metric, scenarios=scenarios, period="2026-01", dimensions=keys),
-        )
-        for keys in lists
-    )
+
+    def report_by(keys: list[str], shop: Door) -> Report:
+        return shop.metric(metric, scenarios=scenarios, period="2026-01", dimensions=keys)
+
+    reports = sum(questions(tmp_path, partial(report_by, keys)) for keys in lists)
     if by:
         assert 0 < questions(tmp_path, lambda shop: explained(shop, metric, *by)) <= reports
 

@@ -53,7 +53,7 @@ def metric_of(words: str) -> str:
 
 def keys_of(table: PageTable) -> dict[str, str]:
     """Return the key of every metric of a table, those inside its formulas too."""
-    asked: dict[str, Any] = table.metrics() | {"sum"}
+    asked = table.metrics() | {"sum"}
     formulas = [words.partition(" as ")[0] for words in asked if not words.startswith(("{", "where"))]
     names = {name for formula in formulas for name in re.findall(r"[a-z_]+", formula)}
     return {name: name for name in names} | {words: f"metric_{at}" for at, words in enumerate(sorted(asked - names), 1)}

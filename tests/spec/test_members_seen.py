@@ -5,6 +5,7 @@ above them. Where it restricts none, they have all.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -244,7 +245,11 @@ def test_a_node_that_names_a_member_of_hidden_rows_is_one_without_leaves(tmp_pat
         books = tree_books(folder, rows, centres="C1 Lab\nC2 Depot", nodes=nodes, profile=profile)
         assert members(books, "function") == ["Made", "C1", "Sold", "C8", "C9", "C2"]
         assert members(books, "cost_centre") == ["C1", "C2"]
-        asked = [{"dimensions": ["function"]}, {"dimensions": ["cost_centre"]}, {"filters": {"cost_centre": "C9"}}]
+        asked: list[dict[str, Any]] = [
+            {"dimensions": ["function"]},
+            {"dimensions": ["cost_centre"]},
+            {"filters": {"cost_centre": "C9"}},
+        ]
         asked += [
             {"filters": {"function": node}, "dimensions": ["function"]} for node in ("Sold", "C8", "C9", "C9/(own)")
         ]

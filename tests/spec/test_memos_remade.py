@@ -116,7 +116,13 @@ def test_every_value_that_is_published_before_it_is_whole_is_found(
 
     def too_early(self: LazyTable[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
         made: list[None] = []
-        value = get(self, key, lambda: (make(), made.append(None))[0])
+
+        def making() -> Any:
+            value = make()
+            made.append(None)
+            return value
+
+        value = get(self, key, making)
         reader = sys._getframe(2).f_code.co_qualname
         if made or reader in shown or checking[0].is_making or (part := part_of(value)) is value or part == value:
             return value

@@ -11,6 +11,7 @@ from engine.books import books as books_module
 from engine.books.books import Shelf
 from engine.door import Door
 from engine.plans import base_groups
+from engine.plans.weights import class_contributions
 from engine.present.answers.budget import tokens_of
 from server.base.interfaces import Principal
 from server.caller.caller import Callers
@@ -72,7 +73,6 @@ def test_who_asks_while_another_works_out_the_same_is_answered_from_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     books = books_of(tmp_path)
-    contributions = base_groups.class_contributions
     first, other = get_ident(), list[Any]()
 
     def ask() -> Any:
@@ -81,7 +81,7 @@ def test_who_asks_while_another_works_out_the_same_is_answered_from_the_whole(
 
     def ask_beside(*arguments: Any, **options: Any) -> Iterator[Any]:
         """Yield what a class counts in; another thread asks between the first and the second."""
-        for at, contribution in enumerate(contributions(*arguments, **options)):
+        for at, contribution in enumerate(class_contributions(*arguments, **options)):
             yield contribution
             if at == 0 and get_ident() == first and not other:
                 beside = Thread(target=lambda: other.append(ask()))

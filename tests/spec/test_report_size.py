@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from engine.plans import report_size
 from engine.plans.base_groups import BaseGroup
 from engine.plans.figures import plan_statement
 from engine.plans.report_size import ReportSize
+from engine.plans.term_reads import distinct_keys
 from engine.present.answers.reports import answer, refuse_too_long
 from engine.queries.reports import statement_query
 from engine.report.report import Report
@@ -61,7 +62,7 @@ def callers(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Call
 
 
 @pytest.fixture
-def collected(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[set[str]]]:
+def collected(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     """The columns of every frame that is collected."""
     found: list[set[str]] = []
     collect = pl.LazyFrame.collect
@@ -172,11 +173,15 @@ def test_combinations_are_counted_from_the_first_days_until_they_are_too_many(
     monkeypatch.setattr(report_size, "MOST_FIGURES", 100)
     monkeypatch.setattr(report_size, "FIRST_DAYS", 1)
     read: list[int] = []
-    distinct_keys = report_size.distinct_keys
 
     def noting(group: BaseGroup) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
         step = distinct_keys(group)
-        return lambda sums: step(sums).map_batches(lambda found: (read.append(found.height), found)[1])
+
+        def noted(found: pl.DataFrame) -> pl.DataFrame:
+            read.append(found.height)
+            return found
+
+        return lambda sums: step(sums).map_batches(noted)
 
     monkeypatch.setattr(report_size, "distinct_keys", noting)
     with pytest.raises(BadArguments):

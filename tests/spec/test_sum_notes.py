@@ -63,7 +63,7 @@ def books(folder: Path, **more: Any) -> Door:
     )
 
 
-def said(report: Report, code: str) -> list[dict[str, str]]:
+def said(report: Report, code: str) -> list[dict[str, Any]]:
     """Return the names in the notes of a code."""
     return [dict(note.about) for note in report.notes if note.code == code]
 
@@ -138,7 +138,7 @@ def test_what_was_not_asked_for_and_was_assumed_is_said(tmp_path: Path) -> None:
     assert list(figures(report, "scenario").values()) == [210, 120]
     assert said(report, "default_scenarios") == [{"scenarios": "actual, var(actual,budget)"}]
     assert said(report, "default_period") == [{"period": report.period.label}]
-    asked: dict[str, Any] = found.metric("sales", scenarios=A, period="2020-01")
+    asked = found.metric("sales", scenarios=A, period="2020-01")
     assert not codes(asked) & {"default_scenarios", "default_period"}
     rows = rows_of(found, source_key="gl", scenario_id="actual")
     assert [(note["code"], note["period"]) for note in rows["notes"]] == [("default_period", report.period.label)]

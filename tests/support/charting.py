@@ -2,6 +2,7 @@
 
 import re
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,7 @@ class ChartCase:
     """A table and the spec of its chart."""
 
     spec: dict[str, Any]
-    table: dict[str, list[Any]]
+    table: Mapping[str, Any]
     units: dict[str, str] = field(default_factory=dict)
 
     def chart(self, **changed: object) -> Chart:

@@ -83,6 +83,12 @@ def exactly(value: float | str | None) -> Decimal | None:
     return None if value is None else Decimal(str(value))
 
 
+def digits(value: object) -> Decimal:
+    """Return a figure of a result that has one as the decimal it says."""
+    assert value is not None
+    return Decimal(str(value))
+
+
 def figure_behind(call: Json, inspect: Inspect) -> Decimal | None:
     """Return the figure that a call's rows make, after holding the rows against what it says of them."""
     result = inspect(call)

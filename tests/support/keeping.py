@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from server.base.settings import Settings
-from server.run.embedded.platform import platform
+from server.run.embedded.platform import Platform, platform
+from server.stores.valkey import Cache
 from tests.support.books import ROOT
 
 DEADLINE = 30.0
@@ -59,6 +60,12 @@ def postmaster(state: Path) -> int:
     return int((state / "postgres" / "data" / "postmaster.pid").read_text().split()[0])
 
 
+def cache_of(opened: Platform) -> Cache:
+    """Return the cache store of a platform that has one."""
+    assert opened.results.cache is not None
+    return opened.results.cache
+
+
 def children(process: int) -> list[int]:
     """Return the processes that a process has started."""
     found: list[int] = []
@@ -104,8 +111,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with platform(Settings(state=Path(sys.argv[1]))) as opened:
         opened.wait()
-        assert opened.results.cache is not None
-        opened.results.cache.ping()
+        cache_of(opened).ping()
         print("up", flush=True)  # noqa: T201 - what the test waits for
         signal.pause()
 

@@ -19,7 +19,7 @@ import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ContentBlock, ImageContent, TextContent
+from mcp_types import ContentBlock, ImageContent, ReadResourceResult, TextContent
 
 from tests.support.forking import ForkedProcess, start_command
 from tests.support.reading import filled_in
@@ -204,6 +204,17 @@ class McpBooks:
     def read(self, ask: Callable[[Client], Awaitable[Found]]) -> Found:
         """Return what the client is told of anything but a tool call."""
         return self._portal.call(ask, self.client)
+
+    def resource(self, uri: str) -> ReadResourceResult:
+        """Return what lies at an address."""
+        return self.read(lambda client: client.read_resource(uri))
+
+    def prompt(self, name: str, arguments: dict[str, str]) -> str:
+        """Return the text of a prompt, which is one message of a user."""
+        (message,) = self.read(lambda client: client.get_prompt(name, arguments)).messages
+        assert message.role == "user"
+        assert isinstance(message.content, TextContent)
+        return message.content.text
 
     def tools(self) -> list[Any]:
         """List the tools."""

@@ -1,7 +1,7 @@
 """A store of facts that tells every question before another store answers it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -17,7 +17,7 @@ class WatchedStore:
 
     store: FactStore
     tell: Callable[[object], None]
-    reader: Reader | None = None  # of the books that stand on it
+    reader: Reader = field(init=False)  # of the books that stand on it
 
     def collect(self, questions: Sequence[Question], stop: Stop) -> list[pl.DataFrame]:
         """Return the answers to all questions."""

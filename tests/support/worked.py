@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from tests.support.books import ROOT
 
@@ -26,7 +27,7 @@ class Place:
     scenario: str = "actual"
     period: tuple[str, str] | None = None
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    options: Mapping[str, int] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     wants: str = "figure"
 
 

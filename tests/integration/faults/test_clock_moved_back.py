@@ -37,7 +37,7 @@ def test_the_load_after_the_clock_moved_back_is_the_latest(tmp_path: Path) -> No
     moved = [needs_program("faketime"), "-f", "-40d", *command]
     with platform(settings) as keeper:
         keeper.wait()
-        loads = []
+        loads: list[str] = []
         for amount, run in ((1, command), (2, moved), (3, moved)):
             ledger.write_text(f"date,scenario,account,amount\n2021-01-05,actual,A,{amount}\n")
             subprocess.run(run, env={**environment, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}, check=True)

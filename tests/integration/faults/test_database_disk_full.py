@@ -67,10 +67,10 @@ def kept(opened: Platform) -> int | None:
     """Return how many rows there are, None where the database does not say."""
     try:
         with opened.database.transaction() as connection:
-            (count,) = connection.execute("select count(*) from kept").fetchone() or (None,)
+            ((count,),) = connection.execute("select count(*) from kept").fetchall()
     except StoreDown:
         return None
-    return count
+    return int(count)
 
 
 def why(opened: Platform) -> str:

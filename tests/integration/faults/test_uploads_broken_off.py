@@ -81,9 +81,8 @@ def test_an_upload_survives_whatever_breaks_it_off(server: Server, small_disk: P
             assert (refused["error_type"], refused["retryable"]) == ("unavailable", True)
 
         def is_back() -> bool:
-            return books.call("complete_file_upload", upload_id=upload["upload_id"]).result["error_type"] == (
-                "upload_incomplete"
-            )
+            refused = books.call("complete_file_upload", upload_id=upload["upload_id"]).result
+            return bool(refused["error_type"] == "upload_incomplete")
 
         wait_for(is_back)
         finished(books, upload)

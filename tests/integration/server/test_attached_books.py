@@ -167,7 +167,7 @@ def test_a_survey_chooses_the_rollups_that_a_load_of_the_rows_would(
     monkeypatch.setattr(AttachedFacts, "_text", None)  # which reads no row
     march: dict[str, Any] = {"scenarios": {"A": "actual"}, "period": "2021-03"}
     by_account = figures(unattached.door().metric("revenue", dimensions=["account"], **march), "account")
-    assert by_account == {**{f"A{at}": sum(range(at, 100, 5)) * 60 for at in range(5)}, None: 297_000}
+    assert by_account == {f"A{at}": sum(range(at, 100, 5)) * 60 for at in range(5)} | {None: 297_000}
 
 
 def test_a_report_sees_one_state_of_a_table_that_changes_meanwhile(attached: AttachedBooks) -> None:

@@ -17,7 +17,7 @@ from engine.door import Door
 from engine.model.errors import Unavailable
 from engine.model.stopping import Stop
 from server.base.settings import Settings
-from server.feeds.feeds import LoadStatus
+from server.feeds.feeds import LoadStatus, SourceKind
 from server.run.backup import back_up, restore
 from server.run.parent import Parent
 from server.run.workers.supervisor import Supervisor
@@ -58,7 +58,7 @@ def test_a_report_reads_one_state_though_the_table_changes_after_each_of_its_sta
                 attached.run("update FINANCE_LINES set BETRAG = BETRAG + 1")
             return found
 
-    monkeypatch.setitem(opening.SOURCES, opening.SourceKind.POSTGRESQL, ChangingWarehouse)
+    monkeypatch.setitem(opening.SOURCES, SourceKind.POSTGRESQL, ChangingWarehouse)
     door = attached.door()
     found = door.metric("revenue", "customers", dimensions=["centre"], **BOTH)
     assert len(begun) >= 4  # the proofs of both scenarios, and the rows of each
@@ -142,7 +142,7 @@ def test_who_looks_at_the_books_before_it_serves_closes_their_sources(
             super().close()
             closed.append(self)
 
-    monkeypatch.setitem(opening.SOURCES, opening.SourceKind.DUCKDB, CountedWarehouse)
+    monkeypatch.setitem(opening.SOURCES, SourceKind.DUCKDB, CountedWarehouse)
     settings = Settings(instance=served.instance, state=tmp_path / "state")
     parent = Parent(settings, tmp_path / "run", Supervisor(settings, [], tmp_path))
     assert list(parent._data_faults()) == []

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -233,7 +234,8 @@ def test_a_header_member_that_stands_twice(many: Server, issuer: Issuer) -> None
 
 def test_half_a_character_in_a_claim(many: Server, issuer: Issuer) -> None:
     for name in ("sub", "groups", MARKER):
-        refused(many, issuer.token(**{name: "\ud800"}))
+        claim: dict[str, Any] = {name: "\ud800"}
+        refused(many, issuer.token(**claim))
 
 
 def test_tokens_of_others_for_others_and_of_other_kinds(many: Server, issuer: Issuer) -> None:

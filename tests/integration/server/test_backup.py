@@ -159,12 +159,19 @@ def backed_up(instance: Path, tmp_path: Path) -> Path:
     return bundle
 
 
+def part_of(bundle: tarfile.TarFile, name: str) -> bytes:
+    """Return the content of a file of a bundle."""
+    found = bundle.extractfile(name)
+    assert found is not None
+    return found.read()
+
+
 def rewritten(bundle: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
     """Return a copy of a bundle with its parts changed, or left out."""
     copy = bundle.with_name(f"{change.__name__}.tar")
     with tarfile.open(bundle) as source, tarfile.open(copy, "w") as target:
         for entry in source:
-            content = change(entry.name, source.extractfile(entry).read())
+            content = change(entry.name, part_of(source, entry.name))
             if content is not None:
                 entry.size = len(content)
                 target.addfile(entry, BytesIO(content))
@@ -174,7 +181,7 @@ def rewritten(bundle: Path, change: Callable[[str, bytes], bytes | None]) -> Pat
 def test_a_backup_tells_keys_by_an_id_and_holds_them_only_if_asked(backed_up: Path, tmp_path: Path) -> None:
     key = (tmp_path / "state" / "dev.key").read_text()
     with tarfile.open(backed_up) as tar:
-        manifest = json.load(tar.extractfile("manifest.json"))
+        manifest = json.loads(part_of(tar, "manifest.json"))
         names = tar.getnames()
     assert not [name for name in names if name.startswith("keys")]
     assert key.encode() not in backed_up.read_bytes()

@@ -79,7 +79,7 @@ def test_rows_of_a_ledger_are_added_up(demo: McpBooks) -> None:
 def test_a_column_that_is_absent_leaves_those_that_are_valid(demo: McpBooks, code: str | None) -> None:
     result = demo.ask("run_metric", **{**TWO, "metrics": ["revenue"], "scenarios": [ACTUAL]})
     spec = {"chart_type": "bar", "x": "region", "y": "value", "sort": "descending"}
-    asked = {"data_refs": [result["data_ref"]], "chart_spec": {"title": "A chart", **spec}}
+    asked: dict[str, Any] = {"data_refs": [result["data_ref"]], "chart_spec": {"title": "A chart", **spec}}
     refused = demo.call(TOOL, **asked, **({} if code is None else {"transform_code": code})).result
     assert refused["example"]["chart_spec"] == {**asked["chart_spec"], "x": "organisation_label"}
     chart = followed(demo, result["data_ref"], spec, code)

@@ -120,7 +120,8 @@ def erp(embedded_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def queries(uri: str) -> int:
     """Return how many queries of feeds run."""
     with psycopg.connect(uri, autocommit=True) as connection:
-        return int(connection.execute(f"select count(*) {OTHERS} and state = 'active'").fetchone()[0])
+        ((count,),) = connection.execute(f"select count(*) {OTHERS} and state = 'active'").fetchall()
+        return int(count)
 
 
 def slow_books(folder: Path, seconds: float) -> Path:

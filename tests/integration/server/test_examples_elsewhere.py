@@ -53,7 +53,12 @@ METRIC = {"metrics": ["umsatz"], "scenarios": [{"scenario": "ist"}], "period_sta
 STATEMENT = {"statement": "guv", "scenarios": [{"scenario": "ist"}], "period_start": "2019-03"}
 EXPLAINED = {"metric": "umsatz", "scenarios": ["ist", "soll"], "by": ["gegend"], "period_start": "2019-03"}
 INSPECTED = {"source_key": "journal", "scenario_id": "ist", "period_start": "2019-03"}
-CALLS = {"run_metric": METRIC, "run_statement": STATEMENT, "explain_variance": EXPLAINED, "inspect_rows": INSPECTED}
+CALLS: dict[str, dict[str, Any]] = {
+    "run_metric": METRIC,
+    "run_statement": STATEMENT,
+    "explain_variance": EXPLAINED,
+    "inspect_rows": INSPECTED,
+}
 NO_PERIODS = (
     "2019-13",
     "2026-13",
@@ -209,11 +214,10 @@ def test_descriptions_and_prompts_name_what_these_books_have(books: McpBooks, of
         assert not of_demo.search(json.dumps(example)), tool
     given = {"metric": "umsatz", "period": "2019-03", "statement": "guv", "scenario": "ist"}
     for prompt in books.read(lambda client: client.list_prompts()).prompts:
-        words = " ".join([argument.description or "" for argument in prompt.arguments])
+        words = " ".join([argument.description or "" for argument in prompt.arguments or ()])
         assert not re.search(r"such as \w+@|\b20\d\d|\bactual\b", words)
-        takes = {argument.name: given[argument.name] for argument in prompt.arguments if argument.name in given}
-        told = books.read(lambda client, name=prompt.name, takes=takes: client.get_prompt(name, takes))
-        text = told.messages[0].content.text
+        takes = {argument.name: given[argument.name] for argument in prompt.arguments or () if argument.name in given}
+        text = books.prompt(prompt.name, takes)
         named = set(re.findall(r"[\w(,@]+\b(?:ist|soll)\b[\w@)]*", text)) | {"ist"}
         assert not re.search(r"\bactual\b|\bbudget\b", text), prompt.name
         columns = [{"scenario": name} for name in sorted({part.strip(",") for part in named})]

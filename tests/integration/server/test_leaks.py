@@ -6,7 +6,7 @@ What the caller sends comes back in refusals, so that it never sends the word th
 import json
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +139,7 @@ class RandomCalls:
         return {**asked, **self.times(), **({"columns": self.names("column", 3)} if self.one_in(4) else {})}
 
 
-MAKERS = {
+MAKERS: dict[str, Callable[[RandomCalls], dict[str, Any]]] = {
     "svc_orientation": lambda _: {},
     "list_scenarios": lambda _: {},
     "list_kpis": lambda _: {},

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -25,7 +26,7 @@ class Surroundings:
 
     folder: Path
     before: tuple[str | Path, ...] = ()
-    environment: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, Any] = field(default_factory=dict)
 
 
 def without_user_1000(folder: Path) -> Surroundings:

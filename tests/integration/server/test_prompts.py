@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import PromptReference, ResourceTemplateReference
+from mcp_types import PromptReference, ResourceTemplateReference, TextResourceContents
 
 from server.tools.prompts import PROMPTS
 from server.tools.resources import DEFINITIONS, ORIENTATION_URI, PAGE
@@ -79,15 +80,14 @@ def refused(books: McpBooks, ask: Callable[[Client], Any]) -> MCPError:
 
 def text_of(books: McpBooks, name: str, **arguments: str) -> str:
     """Return the instruction of a prompt."""
-    (message,) = books.read(lambda client: client.get_prompt(name, arguments)).messages
-    assert message.role == "user"
-    return str(message.content.text)
+    return books.prompt(name, arguments)
 
 
 def read(books: McpBooks, uri: str) -> Any:
     """Return the JSON at an address."""
-    (page,) = books.read(lambda client: client.read_resource(uri)).contents
+    (page,) = books.resource(uri).contents
     assert page.mime_type == "application/json"
+    assert isinstance(page, TextResourceContents)
     return json.loads(page.text)
 
 
@@ -103,13 +103,13 @@ def test_each_prompt_is_listed_and_its_calls_are_ones_that_can_be_made(callers: 
     assert listed.keys() == PROMPTS.keys()
     tools = {tool.name for tool in books.tools()} | {"eval_chart_transform"}
     for name, prompt in listed.items():
-        takes = {argument.name for argument in prompt.arguments}
+        takes = {argument.name for argument in prompt.arguments or ()}
         text = text_of(books, name, **{key: value for key, value in ARGUMENTS.items() if key in takes})
         named = set(re.findall(r"\b(?:run|list|inspect|export|eval|explain|search|get)_[a-z_]+", text))
         assert len(named) > 2
         assert named <= tools
         assert "2026-01" in text
-        needed = {argument.name: ARGUMENTS[argument.name] for argument in prompt.arguments if argument.required}
+        needed = {argument.name: ARGUMENTS[argument.name] for argument in prompt.arguments or () if argument.required}
         assert "last_closed" in text_of(books, name, **needed)
 
 
@@ -141,13 +141,13 @@ def test_what_a_prompt_cannot_take_is_refused_with_what_it_can(
 def test_a_hidden_name_is_refused_as_one_that_does_not_exist(callers: tuple[McpBooks, McpBooks]) -> None:
     _, sales = callers
     hidden, unknown = (
-        refused(sales, lambda client, name=name: client.get_prompt("tie_out", {"metric": name})).error
+        refused(sales, partial(Client.get_prompt, name="tie_out", arguments={"metric": name})).error
         for name in ("pay", "qqq")
     )
     assert json.dumps(hidden.data).replace("pay", "qqq") == json.dumps(unknown.data)
     assert hidden.message.replace("pay", "qqq") == unknown.message
     addresses = ("tieout://metric/pay", "tieout://metric/qqq", "tieout://statement/staff", "tieout://elsewhere")
-    found = [refused(sales, lambda client, uri=uri: client.read_resource(uri)).error for uri in addresses]
+    found = [refused(sales, partial(Client.read_resource, uri=uri)).error for uri in addresses]
     told = {
         (fault.code, fault.message.replace(uri, "URI"), json.dumps(fault.data).replace(uri, "URI"))
         for fault, uri in zip(found, addresses, strict=True)
@@ -228,5 +228,5 @@ def test_long_lists_come_by_pages(tmp_path: Path) -> None:
             assert len(uris) == len(set(uris)) == PAGE + 6 + len([uri for uri in uris if uri.startswith("ui:")])
             assert second.next_cursor is None
             for cursor in ("0", "-1", "999", "x", "²"):
-                fault = refused(books, lambda client, cursor=cursor: client.list_resources(cursor=cursor))
+                fault = refused(books, partial(Client.list_resources, cursor=cursor))
                 assert "List the resources without one." in fault.error.message

@@ -183,8 +183,11 @@ def test_a_backup_that_is_killed_midway_leaves_nothing_and_is_made_at_the_next_t
     daemon, backups = idle_daemon(tmp_path, STUCK), tmp_path / "backups"
     daemon.now = lambda: at(10)
     with at_work(daemon):
-        wait_for(lambda: daemon.backups.running and (backups / f"{name(10)}.unfinished.dump").exists())
-        os.kill(daemon.backups._child._process.pid, number)
+        taken = daemon.backups
+        assert taken is not None
+        wait_for(lambda: taken.running and (backups / f"{name(10)}.unfinished.dump").exists())
+        assert taken._child is not None
+        os.kill(taken._child._process.pid, number)
         wait_for(lambda: BackupRecord.read(tmp_path / "state").failures == 1)
     assert names(backups) == []
     assert f"ended with status -{int(number)}" in caplog.text

@@ -142,8 +142,8 @@ def test_a_list_cut_short_says_how_to_ask_for_the_rest(wide: McpBooks, name: str
 
 
 def test_the_smallest_budget_there_is_holds_too(wide_folder: Path, uncut_wide: McpBooks) -> None:
-    state, budget = wide_folder / ".tieout", {"SVC_ANSWER_TOKENS": str(SHORTEST_ANSWER)}
-    with serving(wide_folder, state, **budget) as server, connected(server.url, "auto") as books:
+    state, budget = wide_folder / ".tieout", str(SHORTEST_ANSWER)
+    with serving(wide_folder, state, SVC_ANSWER_TOKENS=budget) as server, connected(server.url, "auto") as books:
         for name in TOO_LONG:
             assert held(books, uncut_wide, asking.WIDE[name], SHORTEST_ANSWER), name
 

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from server.stores.memory import is_reference
 from server.tools.examples import no_example
 from server.tools.toolbox import TOOLS
-from tests.support.drilling import calls, exactly
+from tests.support.drilling import calls, digits, exactly
 from tests.support.serving import McpBooks
 
 NAMES = [
@@ -269,7 +269,7 @@ def test_the_rows_behind_a_cell_add_up_to_it(demo: McpBooks) -> None:
     for key in ("pnl.REVENUE", "ebitda", "headcount", "cash"):
         for column, value in zip(result["columns"], lines[key]["values"], strict=True):
             sides = [(sign, demo.ask("inspect_rows", **call)) for sign, _, call in calls(lines[key], column)]
-            totals = [exactly(side["contribution_total"]) for _, side in sides]
+            totals = [digits(side["contribution_total"]) for _, side in sides]
             signed = [total if sign == "+" else -total for (sign, _), total in zip(sides, totals, strict=True)]
             assert sum(signed) == exactly(value)
 

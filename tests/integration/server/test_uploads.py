@@ -39,10 +39,11 @@ def server(small_instance: tuple[Path, Path], inside: socket.socket) -> Iterator
     """The small books, open to uploads and to attachments of a host on this machine."""
     port = inside.getsockname()[1]
     hosts: dict[str, Any] = {
+        **ON,
         "SVC_FILE_IMPORT_HOSTS": f"localhost:{port}, Files.Example.com",
         "SVC_QUOTA_MEGABYTES": "20",
     }
-    with serving(*small_instance, **ON, **hosts, SVC_UPLOAD_MEGABYTES="5", SVC_LOG_FORMAT="json") as server:
+    with serving(*small_instance, **hosts, SVC_UPLOAD_MEGABYTES="5", SVC_LOG_FORMAT="json") as server:
         yield server
 
 
@@ -375,7 +376,7 @@ def test_nobody_completes_or_opens_what_another_uploads(issuer: Issuer, tmp_path
         unknown = ask(bob, "complete_file_upload", upload_id="a" * 32)
         for _ in range(2):
             other = ask(bob, "complete_file_upload", upload_id=upload["upload_id"])
-            assert other | {"got": ""} == unknown | {"got": ""}
+            assert {**other, "got": ""} == {**unknown, "got": ""}
             put(url, Host=HOST)
         file = ask(ann, "complete_file_upload", upload_id=upload["upload_id"])
         assert ask(bob, "complete_file_upload", upload_id=upload["upload_id"])["error_type"] == "unknown_file"

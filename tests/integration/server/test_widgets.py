@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
+from mcp_types import TextResourceContents
 
 from server.tools.tool import FINANCIAL_TABLE, WIDGETS
 from tests.support.books import ROOT
@@ -84,10 +85,11 @@ def test_a_view_is_read_with_its_type_and_a_policy_that_lets_it_fetch_nothing(vi
     listed = [resource for resource in listed if resource.uri.startswith("ui:")]
     assert [resource.name for resource in listed] == [widget.name for widget in WIDGETS]
     for resource in listed:
-        (page,) = viewed.read(lambda client, uri=resource.uri: client.read_resource(uri)).contents
+        (page,) = viewed.resource(resource.uri).contents
         for said in (resource, page):
             assert said.mime_type == APP_TYPE
             assert said.meta == {"ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}}
+        assert isinstance(page, TextResourceContents)
         assert page.text == PAGE
 
 

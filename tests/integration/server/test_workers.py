@@ -203,7 +203,8 @@ def blocked(own: tuple[Path, Path], **settings: str) -> Iterator[tuple[Server, P
     """Serve with a call under way that blocks until a file is there; yield what waits for its answer."""
     gate = own[1] / "gate"
     answers: list[Any] = []
-    with serving(*own, **{GATE: str(gate)}, **settings) as server:
+    more: dict[str, Any] = {GATE: str(gate), **settings}
+    with serving(*own, **more) as server:
         wait_for(lambda: serve(server, int(settings.get("SVC_WORKERS", "1"))))
 
         def ask() -> None:

@@ -94,7 +94,7 @@ def metric(
     filters: Mapping[str, str] | None = None,
 ) -> Figures:
     """Return the figures of one metric by members of dimensions."""
-    report = books.metric(key, scenarios={"It": scenario}, period=period, dimensions=dimensions, filters=filters)
+    report = books.metric(key, scenarios={"It": scenario}, period=period, dimensions=dimensions, filters=filters or {})
     return {members[1:]: figure for members, figure in figures(report, *dimensions).items()}
 
 

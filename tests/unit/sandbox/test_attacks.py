@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -129,7 +130,7 @@ def test_a_forged_reply_is_no_answer(name: str, bare: Mapping[str, AttackOutcome
 def test_a_process_in_jail_holds_its_own_job_and_nothing_else(bare: Mapping[str, AttackOutcome]) -> None:
     outcome = bare["inside"].outcome
     assert outcome.failure is None
-    told = dict(zip([column.name for column in outcome.columns], outcome.rows[0], strict=True))
+    told: dict[str, Any] = dict(zip([column.name for column in outcome.columns], outcome.rows[0], strict=True))
     assert told["found"] == ()
     assert told["user"] != 0
     assert set(told["environment"]) <= {*ENVIRONMENT, "LC_CTYPE"}

@@ -274,6 +274,10 @@ def write_keyed(folder: Path) -> Path:
             sheet.write_row(number, 0, row)
     with closing(sqlite3.connect(data / "ledger.db")) as database, database:
         database.execute("create table ledger (company, date, region, amount)")
-        rows = [("7", "2020-07-05", "EU", "3.25"), ("8", "2020-07-05", "EU", "9.25"), ("7", "2020-08-05", "US", "1.25")]
-        database.executemany("insert into ledger values (?, ?, ?, ?)", rows)
+        lines = [
+            ("7", "2020-07-05", "EU", "3.25"),
+            ("8", "2020-07-05", "EU", "9.25"),
+            ("7", "2020-08-05", "US", "1.25"),
+        ]
+        database.executemany("insert into ledger values (?, ?, ?, ?)", lines)
     return folder

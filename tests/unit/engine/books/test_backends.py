@@ -53,9 +53,9 @@ def test_books_in_a_warehouse_answer_as_books_on_arrow_files(tmp_path: Path, eng
         assert found.freshness == expected.freshness
     for limit in (1, 3, 10):
         for filters in ({}, {"metric": "known"}, {"metric": "centres"}):
-            found, expected = (
+            few, wanted = (
                 door.rows("gl", scenario="actual", period="2024", limit=limit, filters=filters)
                 for door in (away, arrow)
             )
-            assert (found.rows, found.truncated) == (expected.rows, expected.truncated)
-            assert found.contribution_total == expected.contribution_total
+            assert (few.rows, few.truncated) == (wanted.rows, wanted.truncated)
+            assert few.contribution_total == wanted.contribution_total

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from threading import Barrier, Event, Thread
+from typing import Any
 
 import pytest
 
@@ -67,8 +68,9 @@ def test_the_combinations_that_a_large_report_meets_are_kept_up_to_a_bound_that_
     )
     for _ in range(2):
         report = books.metric("revenue", scenarios={"A": "actual"}, period="2021", dimensions=["product"])
-        assert [figure.as_json() for figure in report.figures[0][0]] == [*range(100), 4950]
-    memos = books.reader._books._memos
+        shown = [figure.as_json() for figure in report.figures[0][0] if isinstance(figure, Exact)]
+        assert shown == [*range(100), 4950]
+    memos: dict[Any, Any] = books.reader._books._memos
     ((made, size),) = (memo for key, memo in memos.items() if key[:1] == ("for all",) and "base_groups" in key[1])
     assert all(0 < len(group._targets) <= 5 for groups in made for group in groups)
     assert size == 1 + 101 + 101 + 5  # the memo; members of the axis and codes, with the unassigned; targets

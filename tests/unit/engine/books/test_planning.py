@@ -80,7 +80,8 @@ def test_a_report_is_planned_without_reading_and_collected_at_once(store: Watche
     assert plan.figures.presences.seen.known
     assert len(plan.figures.axes) == len({*by} - {"period"})  # which members are visible is known beforehand, too
     store.tell = refuse
-    reads = [read for known in (*plan.figures.batches, *currency_reads(plan.figures)) for read in known.reads]
+    reads = [read for batch in plan.figures.batches for read in batch.reads]
+    reads += [read for known in currency_reads(plan.figures) for read in known.reads]
     told: list[object] = []
     store.tell = told.append
     run(plan)

@@ -28,8 +28,8 @@ def test_days_and_codes_are_those_of_plain_python_however_few_rows_are_sampled(
         presence = store.presence("gl", "actual", cell)
         assert presence.dates == tuple(sorted({fact[1] for fact in mine if fact[1]}))
         assert presence.undated == sum(fact[1] is None for fact in mine)
-        for key, at in (("account", 2), ("centre", 3)):
-            assert store.codes("gl", "actual", key, cell) == {codes[key][fact[at]] for fact in mine}
+        assert store.codes("gl", "actual", "account", cell) == {codes["account"][fact[2]] for fact in mine}
+        assert store.codes("gl", "actual", "centre", cell) == {codes["centre"][fact[3]] for fact in mine}
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import random
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -131,10 +132,16 @@ def test_which_dimensions_lack_members_is_known_without_the_rows(tmp_path: Path)
 
 def test_a_publish_maps_what_it_wrote_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened_files: list[Path] = []
-    monkeypatch.setattr(files, "mapped", lambda path: opened_files.append(path) or mapped(path))
+
+    def noting(path: Path) -> Any:
+        opened_files.append(path)
+        return mapped(path)
+
+    monkeypatch.setattr(files, "mapped", noting)
     versions, year = ArrowVersions(tmp_path), Span(FIRST, date(2021, 12, 31))
     asked = Slice(domain="gl", scenario="actual", spans=(year,), keys=("account",), aggregates=AMOUNT)
-    sums, read = [], []
+    sums: list[int] = []
+    read: list[int] = []
     for month in (1, 2, 2):
         publish(tmp_path, [fact(date(2021, month, 3), 10 * len(sums) + 1)], load_of(f"{month}", len(sums)))
         sums.append(int(versions.open({"gl": GL}).facts.sums(asked, EVERYTHING).collect()["amount"].sum()))

@@ -50,7 +50,7 @@ def fraction(figure: Figure) -> Fraction | None:
 def test_a_formula_of_columns_is_that_of_fractions(
     text: str, drawn: list[list[int | None]], units: Sequence[int]
 ) -> None:
-    columns = {name: FigureColumn(*known) for name, *known in zip(NAMES, drawn, units, strict=False)}
+    columns = {name: FigureColumn(column, unit) for name, column, unit in zip(NAMES, drawn, units, strict=False)}
     values = {
         name: [None if number is None else Fraction(number, unit) for number in known]
         for name, known, unit in zip(NAMES, drawn, units, strict=False)

@@ -106,7 +106,9 @@ def test_a_file_of_rows_says_which_days_count_and_what_the_rows_add_up_to(
 @pytest.mark.parametrize("write", [write_workbook, write_document])
 def test_a_report_without_columns_is_a_file_as_well(books: Door, tmp_path: Path, write: Write) -> None:
     report = books.statement("pnl", scenarios={"Gone": "gone"}, period="2021-01")
-    write(opened(keep(report), books.reader), MADE, tmp_path / "made", go_on)
+    again = opened(keep(report), books.reader)
+    assert isinstance(again, Report)
+    write(again, MADE, tmp_path / "made", go_on)
     if write is write_workbook:
         assert grid(tmp_path / "made")[0] == ["Pnl, Jan 2021", "Unit"]
     else:
@@ -120,10 +122,11 @@ def test_a_file_that_nobody_waits_for_any_more_is_not_finished(
 ) -> None:
     rows = books.rows("gl", scenario="actual")
     report = books.metric("revenue", period="2021-01", scenarios=COLUMNS, dimensions=("product",))
-    kept = {"rows": replace(rows, rows=list(rows.rows) * 100), "report": report}[kind]
+    many = replace(rows, rows=list(rows.rows) * 100)
+    kept = many if kind == "rows" else report
     patient = LeavingClient(1 << 20)
     write(kept, MADE, tmp_path / "whole", patient)
-    assert patient.looks > len(kept.rows if kind == "rows" else report.places) / ROWS_AT_ONCE
+    assert patient.looks > len(many.rows if kind == "rows" else report.places) / ROWS_AT_ONCE
     with pytest.raises(ClientGone):
         write(kept, MADE, tmp_path / "part", LeavingClient(patient.looks - 1))
 

@@ -117,8 +117,8 @@ def sums_said(answered: Json, shown: int) -> list[list[str]]:
     assert answered["truncated"] or sum(contributed, Decimal(0)) == total
     seen = sum(contributed[:shown], Decimal(0))
     parts = [seen, total - seen] if answered["truncated"] or shown < len(contributed) else []
-    quotient = [["figure", total / Decimal(answered["divisor"])]] if "divisor" in answered else []
-    sums = [*(["part", part] for part in parts), ["total", total], *quotient]
+    quotient = [("figure", total / Decimal(answered["divisor"]))] if "divisor" in answered else []
+    sums = [*(("part", part) for part in parts), ("total", total), *quotient]
     return [[style, said(amount, column["places"])] for style, amount in sums]
 
 

@@ -35,7 +35,7 @@ def columns_gone_through(labels: int, patch: pytest.MonkeyPatch) -> int:
     with patch.context() as context:
         context.setattr(pl.Series, "__iter__", counted)
         (note,) = left_out(frame, frame.filter(pl.col("unit") == "EUR"), "EUR")
-    assert dict(note.about)["left"].startswith("Line 1, Line 3, ")
+    assert str(dict(note.about)["left"]).startswith("Line 1, Line 3, ")
     return count
 
 

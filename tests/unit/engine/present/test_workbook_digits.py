@@ -71,7 +71,7 @@ def notes(path: Path) -> list[object]:
 
 def by_item(books: Door, folder: Path, **columns: str) -> Path:
     """Return the workbook of a report of items down and scenarios across, whose figures begin in C3."""
-    report = books.metric("amount", period="2021-01", scenarios=columns, dimensions=("item",), limit=5000)
+    report = books.metric("amount", period="2021-01", scenarios=columns, dimensions=("item",))
     return written(report, folder)
 
 

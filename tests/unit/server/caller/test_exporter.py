@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
 from time import sleep
+from typing import Any
 
 import polars as pl
 import pytest
@@ -19,6 +20,7 @@ from engine.door import Door
 from engine.model.errors import BadArguments, ExpiredReference, Unavailable
 from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
+from engine.model.stopping import Stop
 from engine.present.exports.about import ExportStamp
 from engine.present.exports.json_document import write_document
 from engine.present.exports.workbook import write_workbook
@@ -39,7 +41,7 @@ from tests.support.small import small_books
 from tests.support.workbooks import go_on, parts
 
 MADE = ExportStamp(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
-WRITERS = {"xlsx": write_workbook, "json": write_document}
+WRITERS: dict[str, Callable[[Any, ExportStamp, Path, Stop], None]] = {"xlsx": write_workbook, "json": write_document}
 FACTS = {"gl": "date scenario product amount\n2021-01-05 actual P1 1.25\n2021-01-06 actual P2 -2.5"}
 DOMAINS = {
     "gl": """

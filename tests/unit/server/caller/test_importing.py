@@ -1,10 +1,10 @@
 """The importer against hosts that do not mean well: real ones, over TLS, with addresses that the test decides."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from hashlib import sha256
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Network, ip_address
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from tests.unit.server.http.test_dispatch import dispatch_of
 
 CLOSED = (
     *(network for network in NOT_PUBLIC if ip_address(HERE) not in network),
-    *ip_network("127.0.0.0/8").address_exclude(ip_network(HERE)),
+    *IPv4Network("127.0.0.0/8").address_exclude(IPv4Network(HERE)),
 )
 MOST = 2 << 20
 PATIENT, QUICK = MinimumRate(at_first=30.0), MinimumRate(bytes_a_second=1 << 20, at_first=1.0)
@@ -59,13 +59,13 @@ class ImportScene:
 
         return Importer(hosts, 60.0, pace=pace, resolve=resolve, closed=CLOSED, trust=self.authority.trust)
 
-    def take(self, importer: Importer, url: str, stop: Callable[[], None] = lambda: None, **told: str) -> CallerImports:
+    def take(self, importer: Importer, url: str, stop: Callable[[], None] = lambda: None, **told: Any) -> CallerImports:
         """Import a file as ann; return her imports."""
         imports = CallerImports(CallerUploads(Principal("ann"), self.archive), importer, stop)
         self.imported = imports.take(HostFile(download_url=url, **told))
         return imports
 
-    def refused(self, importer: Importer, url: str, **told: str) -> dict[str, object]:
+    def refused(self, importer: Importer, url: str, **told: Any) -> dict[str, Any]:
         """Import a file that is refused; return what the caller is told, and leave nothing behind."""
         with pytest.raises(Refusal) as refusal:
             self.take(importer, url, **told)
@@ -83,13 +83,13 @@ class ImportScene:
 
 
 @pytest.fixture
-def scene(authority: Authority, tmp_path: Path) -> Iterator[ImportScene]:
+def scene(authority: Authority, tmp_path: Path) -> ImportScene:
     """A scene."""
     (tmp_path / "files").mkdir()
     return ImportScene(authority, tmp_path / "files")
 
 
-def taken(scene: ImportScene, answers: Answers, **told: str) -> RunningHost:
+def taken(scene: ImportScene, answers: Answers, **told: Any) -> RunningHost:
     """Import a file of a host that answers so."""
     with hosting(answers, scene.authority.shows("files.test")) as host:
         importer = scene.importer(Host("files.test", host.port))
@@ -200,7 +200,7 @@ def test_no_private_address_is_ever_connected_to(scene: ImportScene) -> None:
         named = Host("inside.test", inside.port)
         for addresses in ([INSIDE], [HERE, INSIDE], [INSIDE, HERE], ["::1"], ["::ffff:127.0.0.1"], ["64:ff9b::7f00:1"]):
             importer = scene.importer(named, at=lambda _, found=addresses: found)  # type: ignore[misc]  # its own
-            told: dict[str, Any] = scene.refused(importer, f"https://{named}/a")
+            told = scene.refused(importer, f"https://{named}/a")
             assert told["error_type"] == "host_not_allowed"
         with hosting(leads_to(f"https://{named}/a"), shown) as files:
             importer = scene.importer(
@@ -224,7 +224,7 @@ def test_a_name_is_looked_up_once_a_connection_so_that_it_cannot_change_its_mind
         hosting(sends(b"secret"), scene.authority.shows("files.test"), INSIDE) as inside,
     ):
         importer = scene.importer(Host("files.test", files.port), at=lambda _: [next(found)])
-        told: dict[str, Any] = scene.refused(importer, f"https://files.test:{files.port}/a")
+        told = scene.refused(importer, f"https://files.test:{files.port}/a")
     assert told["error_type"] == "host_not_allowed"
     assert (files.connections, inside.connections) == (1, 0)
 
@@ -311,9 +311,9 @@ def test_a_host_without_encryption_or_without_words_is_given_up(scene: ImportSce
 
     with hosting(waits, None) as host:
         importer = scene.importer(Host("files.test", host.port), pace=QUICK)
-        told: dict[str, Any] = scene.refused(importer, f"https://files.test:{host.port}/")
+        told = scene.refused(importer, f"https://files.test:{host.port}/")
     assert (told["error_type"], SLOW in str(told["error"])) == ("unavailable", True)
-    told: dict[str, Any] = scene.refused(importer, f"https://files.test:{host.port}/")  # nobody listens there any more
+    told = scene.refused(importer, f"https://files.test:{host.port}/")  # nobody listens there any more
     assert "No secure connection" in str(told["error"])
 
 
@@ -399,7 +399,7 @@ def test_few_files_are_imported_at_once_so_that_others_are_answered(scene: Impor
         url = f"https://files.test:{host.port}/a"
         for _ in range(AT_ONCE):
             imports.enter_context(importer.opened(url, lambda: None))
-        told: dict[str, Any] = scene.refused(importer, url)
+        told = scene.refused(importer, url)
         assert (told["error_type"], told["retryable"]) == ("busy", True)
         imports.close()
         scene.take(importer, url)

@@ -49,7 +49,7 @@ from_name: {pattern: "{company}_{year}"}
             none=("-", "n/a"),
         ),
         dates=DateFormat(format="%d.%m.%Y"),
-        skip=RowSkip(blank=("Konto",), equals={"Text": ("Summe", "Total")}),
+        skip=RowSkip(blank=["Konto"], equals={"Text": ["Summe", "Total"]}),
         from_name="{company}_{year}",
     )
 
@@ -184,4 +184,6 @@ def test_months_are_dates_enough_where_the_time_is_kept_by_month(tmp_path: Path)
         GL + "dates: {format: '%b-%y', months: [Jan, Feb, Mrz, Apr, Mai, Jun, Jul, Aug, Sep, Okt, Nov, Dez]}\n"
     )
     found = read_instance(instance(tmp_path, domains_gl_yaml=by_month, integrations_yaml=written))
-    assert found.bindings["gl"].format.dates.months[2] == "Mrz"
+    months = found.bindings["gl"].format.dates.months
+    assert months is not None
+    assert months[2] == "Mrz"

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -13,7 +14,7 @@ import server.feeds
 from engine.instance.validation import EXPECTED, described
 
 OWN = {"extra_forbidden", "value_error"}  # said by `described`, and by validators of the models
-VALUES = [
+VALUES: list[Any] = [
     None, "", 0, -1, 99_999, 1.5, float("nan"), "x", "a\0b", [], [1], ["a"] * 500, {}, {"a": 1}, {"": None}, {1: 2},
     True, [[]], [{}], {"a": []}, {"a": {}}, "9" * 400, 10**400, "NaN", "-1", "2026-01-01", "99",
 ]  # fmt: skip

@@ -1,5 +1,6 @@
 """What the texts of a file say of the keys that read it: dialect, amounts and days, and what stays open."""
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
@@ -13,13 +14,13 @@ from server.files.findings import Finding, Findings, SampleTable, flattened, nes
 from server.files.notation import detect_factor, detect_numbers, number_column
 
 
-def sample(**columns: list[str | None]) -> SampleTable:
+def sample(**columns: Sequence[str | None]) -> SampleTable:
     """Return columns of texts whose first row is row 2 of a file."""
     frame = pl.DataFrame({name: pl.Series(texts, dtype=pl.String) for name, texts in columns.items()})
     return SampleTable(name="ledger.csv", frame=frame, rows=pl.Series(range(2, 2 + frame.height), dtype=pl.Int64))
 
 
-def numbers(**columns: list[str | None]) -> Findings:
+def numbers(**columns: Sequence[str | None]) -> Findings:
     """Return what columns of amounts say of the way they are written."""
     table = sample(**columns)
     return detect_numbers([found for name in columns if (found := number_column(table, name))])

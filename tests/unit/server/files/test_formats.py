@@ -31,7 +31,7 @@ def instance_of(
         metrics:
           revenue: {{measure: amount}}
     """
-    feed: dict[str, Any] = {"file": file, "scenario": "actual", "map": {"text": {"constant": "x"}}, **feed}
+    feed = {"file": file, "scenario": "actual", "map": {"text": {"constant": "x"}}, **feed}
     made = write_instance(
         folder / "small",
         facts={"gl": "a"},

@@ -38,7 +38,7 @@ def test_a_text_among_the_reals_of_a_column_changes_none_of_them(tmp_path: Path)
     rows = [("P1", 1834267.89), ("P2", 96420.55), ("P3", ""), ("P4", 12), ("P5", "0.10"), ("P6", 1e-2)]
     instance = made(tmp_path, rows)
     load_feeds(instance, tmp_path / "state")
-    expected = {"P1": "1834267.89", "P2": "96420.55", "P4": "12", "P5": "0.1", "P6": "0.01"}
+    expected: dict[str | None, str] = {"P1": "1834267.89", "P2": "96420.55", "P4": "12", "P5": "0.1", "P6": "0.01"}
     expected[None] = "1930700.55"
     assert {key: figure for key, figure in revenue(instance, tmp_path).items() if figure} == {
         key: Decimal(text) for key, text in expected.items()

@@ -13,7 +13,7 @@ from tests.unit.server.files.test_formats import instance_of
 from tests.unit.server.ingest.test_controls import controls
 
 pytestmark = pytest.mark.usefixtures("pieces")
-SKIP = {"skip": {"equals": {"account": ["Total", "Grand", "1", "2"]}}}
+SKIP: dict[str, Any] = {"skip": {"equals": {"account": ["Total", "Grand", "1", "2"]}}}
 
 
 @pytest.fixture(params=[3, 500_000])
@@ -36,7 +36,7 @@ def test_debits_and_credits_are_equal_in_a_file_and_in_each_journal(tmp_path: Pa
     rows = [
         f"2026-01-31,{n % 3},J{n // 2},{'' if n % 2 else n * 5},{(n - 1) * 5 if n % 2 else ''}\n" for n in range(2, 10)
     ]
-    keys = {
+    keys: dict[str, Any] = {
         "amount": {"debit": "soll", "credit": "haben"},
         "control_totals": {"balanced": True, "per": "journal"},
     }
@@ -53,7 +53,7 @@ def test_debits_and_credits_are_equal_in_a_file_and_in_each_journal(tmp_path: Pa
 
 def test_the_closing_balance_of_a_row_is_its_opening_one_and_the_amount(tmp_path: Path) -> None:
     text = "date,account,ob_d,ob_c,amount,cb\n2026-01-31,1,10,,2.50,12.50\n2026-01-31,2,,4,1,-3\n"
-    keys = {"control_totals": {"opening": ["ob_d", "ob_c"], "closing": "cb"}}
+    keys: dict[str, Any] = {"control_totals": {"opening": ["ob_d", "ob_c"], "closing": "cb"}}
     assert told(tmp_path / "a", text, **keys)[0] == ["2 of 2 times opening and amount are closing"]
     said, wrong = told(tmp_path / "b", text + "2026-01-31,3,,,1,\n2026-01-31,4,1,,7391.17,7392.18\n", **keys)
     assert (said, wrong) == (["2 of 3 times opening and amount are closing (not row 5)"], ["row 5 differs by 0.01"])
@@ -64,7 +64,7 @@ def test_balances_run_on_from_row_to_row_of_an_account(tmp_path: Path) -> None:
         "2026-01-02,1,5,105\n2026-01-02,2,1,1\n2026-01-03,1,-20,\n2026-01-03,2,2,3\n"
         "2026-01-04,1,1,86\n2026-01-05,1,1,87\n"
     )
-    keys = {"control_totals": {"closing": "saldo", "within": "account"}}
+    keys: dict[str, Any] = {"control_totals": {"closing": "saldo", "within": "account"}}
     head = "date,account,amount,saldo\n"
     assert told(tmp_path / "a", head + rows, **keys)[0] == ["3 of 3 times closings go on from the one before"]
     said, wrong = told(tmp_path / "b", head + rows.replace(",86", ",88"), **keys)
@@ -79,8 +79,8 @@ LEDGER = [
 
 
 def test_rows_of_totals_are_the_sums_of_the_rows_that_they_close(tmp_path: Path) -> None:
-    head, keys = "date,account,amount,text\n", {**SKIP, "control_totals": {"totals": True}, "map": {}}
-    keys["numbers"] = {"blank": "none"}
+    head = "date,account,amount,text\n"
+    keys: dict[str, Any] = {**SKIP, "control_totals": {"totals": True}, "map": {}, "numbers": {"blank": "none"}}
     assert told(tmp_path / "a", head + "".join(LEDGER), **keys)[0] == ["3 of 3 totals agree"]
     moved = [*LEDGER[:1], LEDGER[2], LEDGER[1], *LEDGER[3:]]
     said, wrong = told(tmp_path / "b", head + "".join(moved), **keys)
@@ -101,7 +101,7 @@ def test_totals_below_months_across_agree_in_every_month(tmp_path: Path) -> None
 
 
 def test_parents_are_the_sums_of_the_rows_whose_ids_begin_with_theirs(tmp_path: Path) -> None:
-    keys = {**SKIP, "control_totals": {"parents": "account", "totals": True}}
+    keys: dict[str, Any] = {**SKIP, "control_totals": {"parents": "account", "totals": True}}
     rows = [
         f"2026-0{m}-28,{id_},{m * amount}\n"
         for m in (1, 2)
@@ -118,8 +118,12 @@ def test_parents_are_the_sums_of_the_rows_whose_ids_begin_with_theirs(tmp_path: 
 
 def test_a_control_that_fails_refuses_the_load_if_the_feed_says_so_and_tells_no_amount(tmp_path: Path) -> None:
     text = "date,account,amount,text\n" + "".join(LEDGER).replace("Total,12", "Total,7391.17")
-    refused = {"numbers": {"blank": "none"}, "control_totals": {"totals": True, "on_fail": "refuse"}, "map": {}}
-    instance = instance_of(tmp_path, text, **SKIP, **refused)
+    refused: dict[str, Any] = {
+        "numbers": {"blank": "none"},
+        "control_totals": {"totals": True, "on_fail": "refuse"},
+        "map": {},
+    }
+    instance = instance_of(tmp_path, text, **{**SKIP, **refused})
     with pytest.raises(BindingFailed) as failed:
         load_feeds(instance, tmp_path / "state")
     says = "gl.csv: 2 of 3 totals agree (not row 4); mend the file, or set control_totals: {on_fail: warn}"

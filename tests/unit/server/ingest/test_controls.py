@@ -73,7 +73,9 @@ SIGNS = {"-1": Decimal(-1), "": Decimal(0)}
 @pytest.mark.parametrize("keys", [{}, DEBITS, SIDES])
 def test_sums_are_those_of_the_texts_of_the_file(tmp_path: Path, seed: int, keys: dict[str, Any], factor: str) -> None:
     random, rows = Random(f"{seed}{keys}{factor}"), []
-    expected = {name: [0, Decimal(0)] for name in ("read", "loaded", "blank", "rejected", "left out")}
+    expected: dict[str, list[Any]] = {
+        name: [0, Decimal(0)] for name in ("read", "loaded", "blank", "rejected", "left out")
+    }
     for _ in range(200):
         places = random.choice([0, 1, 2, 2, 2, 5])
         amount = Decimal(random.randrange(10**9)).scaleb(-places)

@@ -373,11 +373,11 @@ def test_rates_of_17_digits_convert_to_amounts_that_are_rounded_once(
     with localcontext(prec=60):
         exact = {account: Decimal(amount) * Decimal(rate) for account, _, rate, amount in written}
         rounded = {account: value.quantize(Decimal(1).scaleb(-places), decides) for account, value in exact.items()}
-        added = sum(rounded.values()) - sum(exact.values())
+        added = sum(rounded.values(), Decimal(0)) - sum(exact.values(), Decimal(0))
         changed = sum(rounded[account] != exact[account] for account in exact)
         total = sum(rounded.values()) + Decimal("7.25")
         said = f"{changed} converted amounts were rounded to {places} places ({rule}), which adds {added.normalize():f}"
-    assert sales(instance) == {**rounded, "own": Decimal("7.25"), None: total}
+    assert sales(instance) == rounded | {"own": Decimal("7.25")} | {None: total}
     assert loaded.rounded == f"{said} in all"
 
 

@@ -75,6 +75,7 @@ def test_a_feed_that_never_succeeded_did_so_at_the_beginning_of_time() -> None:
     assert 'tieout_load_attempts{binding="gl",status="success"} 2.0' in page
     assert 'tieout_load_attempts{binding="people",status="failed_validate"} 1.0' in page
     assert 'tieout_load_attempts{binding="rates",status="failed_connect"} 0.0' in page  # or its first would be no rise
-    assert f'tieout_load_last_success_timestamp_seconds{{binding="gl"}} {floatToGoString(BEGAN.timestamp())}' in page
+    began = floatToGoString(BEGAN.timestamp())  # type: ignore[no-untyped-call]  # prometheus_client gives it no types
+    assert f'tieout_load_last_success_timestamp_seconds{{binding="gl"}} {began}' in page
     assert 'tieout_load_last_success_timestamp_seconds{binding="people"} 0.0' in page
     assert 'tieout_load_last_success_timestamp_seconds{binding="rates"} 0.0' in page

@@ -81,7 +81,7 @@ def test_what_may_be_a_row_is_no_remark(tmp_path: Path, end: str) -> None:
 def test_a_factor_in_a_title_or_a_name_is_refused_until_the_key_decides(
     tmp_path: Path, text: str, evidence: str, factor: str
 ) -> None:
-    keys = {"map": {"amount": "amount kEUR", "text": {"constant": "x"}}} if "kEUR" in text else {}
+    keys: dict[str, Any] = {"map": {"amount": "amount kEUR", "text": {"constant": "x"}}} if "kEUR" in text else {}
     instance = instance_of(tmp_path, text, **keys)
     with pytest.raises(BindingFailed) as failed:
         load_feeds(instance, tmp_path / "state")

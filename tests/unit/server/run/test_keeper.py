@@ -22,7 +22,7 @@ from server.run.embedded.keeper import FAILURE, Keeper
 from server.run.embedded.platform import Platform, platform
 from server.run.embedded.servers import EmbeddedPostgres
 from server.run.embedded.users import server_user
-from tests.support.keeping import alive, kept, postmaster, said, sees_into, using
+from tests.support.keeping import alive, cache_of, kept, postmaster, said, sees_into, using
 from tests.support.serving import wait_for
 
 
@@ -49,7 +49,7 @@ def works(opened: Platform) -> bool:
     """Tell whether both stores answer."""
     try:
         opened.database.ping()
-        opened.results.cache.ping()
+        cache_of(opened).ping()
     except StoreDown:
         return False
     return True
@@ -59,7 +59,7 @@ def test_both_servers_are_up_and_nobody_else_reaches_them(state: Path) -> None:
     with platform(Settings(state=state)) as opened:
         opened.start()
         opened.wait()
-        opened.results.cache.ping()
+        cache_of(opened).ping()
         assert works(opened)
         for folder in (state / "postgres", state / "postgres" / "data", state / "valkey"):
             assert folder.stat().st_mode & 0o777 == 0o700
@@ -90,7 +90,7 @@ def test_what_was_committed_is_there_at_the_next_start(state: Path) -> None:
 def test_a_server_that_is_killed_is_started_again(state: Path) -> None:
     with platform(Settings(state=state)) as opened:
         opened.wait()
-        opened.results.cache.ping()
+        cache_of(opened).ping()
         write(opened, "before")
         for server in kept(state):
             os.kill(server, signal.SIGKILL)
@@ -228,7 +228,7 @@ def test_programs_that_are_not_there_are_told_with_what_to_do(state: Path, tmp_p
         with pytest.raises(StoreDown) as failed:
             opened.wait()
         assert f"PG_BIN_DIR is {tmp_path}, which has no PostgreSQL 15 or newer" in str(failed.value)
-        opened.results.cache.ping()  # the other one is up
+        cache_of(opened).ping()  # the other one is up
 
 
 def test_data_of_another_version_are_told_and_left_as_they_are(state: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_state_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 def test_every_postgresql_that_is_found_can_be_embedded(tmp_path: Path) -> None:
     for number, programs in enumerate(known_binaries()):
-        program = EmbeddedPostgres(lambda found=programs: found, tmp_path / str(number))
+        program = EmbeddedPostgres(lambda found=programs: found, tmp_path / str(number))  # type: ignore[misc]  # its own
         with closing(Keeper(program)) as keeper:
             keeper.start()
             keeper.wait(30)

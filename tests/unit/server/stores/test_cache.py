@@ -15,7 +15,7 @@ from server.base.settings import BadSetting, Settings
 from server.run.embedded.binaries import valkey_binary
 from server.run.embedded.platform import Platform, platform
 from server.stores.valkey import Cache
-from tests.support.keeping import kept
+from tests.support.keeping import cache_of, kept
 from tests.support.programs import needs_program
 from tests.support.serving import free_port, wait_for
 
@@ -46,6 +46,11 @@ class CacheServer:
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         wait_for(lambda: "cannot be reached" not in why(self.address))
 
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
+
     def stop(self) -> None:
         """Stop it."""
         if self.process is not None:
@@ -74,7 +79,7 @@ def why(address: str) -> str:
 def works(opened: Platform) -> bool:
     """Tell whether a value comes back."""
     try:
-        opened.results.cache.ping()
+        cache_of(opened).ping()
     except StoreDown:
         return False
     return True
@@ -83,18 +88,18 @@ def works(opened: Platform) -> bool:
 def test_a_value_comes_back_and_nothing_of_the_probe_is_left(server: CacheServer) -> None:
     server.start()
     with closing(Platform(Settings(cache_host=server.address))) as opened:
-        opened.results.cache.ping()
-        with opened.results.cache.client() as client:
+        cache_of(opened).ping()
+        with cache_of(opened).client() as client:
             assert client.keys() == []
 
 
 def test_a_server_that_dies_is_told_and_used_again(server: CacheServer) -> None:
     server.start()
     with closing(Platform(Settings(cache_host=server.address))) as opened:
-        opened.results.cache.ping()
+        cache_of(opened).ping()
         server.stop()
         with pytest.raises(StoreDown, match="the cache store cannot be reached"):
-            opened.results.cache.ping()
+            cache_of(opened).ping()
         server.start()
         wait_for(lambda: works(opened))
 
@@ -102,11 +107,11 @@ def test_a_server_that_dies_is_told_and_used_again(server: CacheServer) -> None:
 def test_a_server_that_says_nothing_is_given_up(server: CacheServer) -> None:
     server.start()
     with closing(Platform(Settings(cache_host=server.address))) as opened:
-        opened.results.cache.ping()
-        server.process.send_signal(signal.SIGSTOP)
+        cache_of(opened).ping()
+        server.signal(signal.SIGSTOP)
         with pytest.raises(StoreDown, match="the cache store does not answer in time"):
-            opened.results.cache.ping()
-        server.process.send_signal(signal.SIGCONT)
+            cache_of(opened).ping()
+        server.signal(signal.SIGCONT)
         wait_for(lambda: works(opened))
 
 
@@ -120,15 +125,15 @@ def test_a_server_that_wants_a_password_or_is_full_is_told(server: CacheServer) 
 
 def test_the_embedded_server_holds_the_same_and_forgets_leases_last(tmp_path: Path) -> None:
     with platform(Settings(state=tmp_path / "state")) as opened:
-        opened.results.cache.ping()  # the first use starts it
-        with opened.results.cache.client() as client:
+        cache_of(opened).ping()  # the first use starts it
+        with cache_of(opened).client() as client:
             assert client.keys() == []
             told = client.config_get("maxmemory*")
             assert (told["maxmemory"], told["maxmemory-policy"]) == (str(256 << 20), "volatile-lru")
         (server,) = kept(tmp_path / "state")
         os.kill(server, signal.SIGSTOP)
         with pytest.raises(StoreDown):
-            opened.results.cache.ping()
+            cache_of(opened).ping()
         os.kill(server, signal.SIGKILL)
         wait_for(lambda: works(opened))
     assert not (tmp_path / "state" / "postgres").exists()  # nobody asked for it

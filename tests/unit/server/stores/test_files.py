@@ -236,7 +236,11 @@ def test_what_a_token_said_last_is_what_counts(stores: Stores) -> None:
 
 def test_a_volume_keeps_files_whole_or_not_at_all(tmp_path: Path) -> None:
     volume = Volume(tmp_path / "files", 1)
-    size, digest = volume.keep("f1", lambda path: path.write_bytes(b"abc") and None)
+
+    def write(path: Path) -> None:
+        path.write_bytes(b"abc")
+
+    size, digest = volume.keep("f1", write)
     assert (size, digest) == (3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     assert volume.path("f1").read_bytes() == b"abc"
 

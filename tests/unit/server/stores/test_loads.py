@@ -1,9 +1,10 @@
 """The history of loads: one contract, held by every store that keeps it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta, timezone
 from threading import Thread
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -55,12 +56,12 @@ def attempt(load_id: str, binding: str = "gl", **other: object) -> LoadAttempt:
     return replace(begun, **other)
 
 
-def asked(*bindings: str, **other: object) -> LoadQuery:
+def asked(*bindings: str, **other: Any) -> LoadQuery:
     """Return a question about some feeds, about gl where none is named."""
     return replace(LoadQuery(bindings=bindings or ("gl",)), **other)
 
 
-def ids(found: object) -> list[str]:
+def ids(found: Iterable[LoadAttempt]) -> list[str]:
     """Return the ids of attempts, in their order."""
     return [one.load_id for one in found]
 
@@ -182,7 +183,9 @@ def test_texts_of_any_bytes_are_kept_as_well_as_can_be(loads: LoadHistory) -> No
     loads.finish(
         attempt("1", status=LoadStatus.FAILED_EXTRACT, message="'a\x00b\udcff' is no number", finished_at=NOON)
     )
-    message = loads.get("1").message
+    known = loads.get("1")
+    assert known is not None
+    message = known.message or ""
     assert message.startswith("'a")
     assert message.endswith("' is no number")
     for strange in ("\x00", "\ud800"):
@@ -203,9 +206,9 @@ def test_attempts_that_begin_at_once_are_all_kept(loads: LoadHistory) -> None:
         worker.join()
     found = ids(loads.find(asked(*(f"feed {worker}" for worker in range(12)), limit=200)))
     assert len(found) == len(set(found)) == 120
-    for worker in range(12):
-        own = [one for one in found if one.startswith(f"{worker}-")]
-        assert own == [f"{worker}-{number}" for number in reversed(range(10))]
+    for at in range(12):
+        own = [one for one in found if one.startswith(f"{at}-")]
+        assert own == [f"{at}-{number}" for number in reversed(range(10))]
 
 
 DAYS = st.dates(date(2025, 1, 1), date(2025, 1, 9))

@@ -25,6 +25,7 @@ from server.stores.circuit_breaker import FAILURES
 from server.stores.memory import MOST_BYTES, MemorySnapshots, is_reference
 from server.stores.valkey import Cache, CacheSnapshots
 from tests.support.holding import kept_in
+from tests.support.keeping import cache_of
 from tests.support.programs import needs_program
 from tests.support.serving import free_port, wait_for
 from tests.support.small import LEDGER, small_books
@@ -50,7 +51,7 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opene
             yield MemorySnapshots
         case "embedded":
             with platform(Settings(instance=tmp_path, database_url="postgresql:///none")) as opened:
-                yield partial(CacheSnapshots, opened.results.cache, opened.results.cache)
+                yield partial(CacheSnapshots, cache_of(opened), cache_of(opened))
         case _:
             separate: CacheServer = request.getfixturevalue("server")
             separate.start()
@@ -269,7 +270,12 @@ def test_the_rows_of_all_results_are_told_before_one_is_opened(tmp_path: Path, m
     datasets = CallerDatasets("ann", MemorySnapshots(60, 60), books.reader)
     references = [str(datasets.keep(report, lambda data_ref: data_ref).reference) for _ in range(2)]
     told = list[int | str]()
-    monkeypatch.setattr(caller, "given", lambda data, reader: told.append("opened") or given(data, reader))
+
+    def noting(data: bytes, reader: Reader) -> Kept:
+        told.append("opened")
+        return given(data, reader)
+
+    monkeypatch.setattr(caller, "given", noting)
     datasets.given(references, told.append)
     assert told == [2 * report.frame.height, "opened", "opened"]
     assert report.frame.height > 1

@@ -19,6 +19,7 @@ from server.feeds.instance import read_instance
 from server.ingest.surveys import attached_faults
 from server.warehouses.lacks import ReaderMayWrite
 from server.warehouses.opening import SOURCES
+from server.warehouses.tables import WarehouseTable
 from server.warehouses.warehouse import SqlStatement, StatementRefused, Warehouse
 from tests.support.attached_books import BOTH, AttachedBooks
 from tests.support.bigquery import BigQueryServer
@@ -192,7 +193,7 @@ def test_what_a_service_refuses_names_the_next_step_and_no_secret(books: Books) 
         with pytest.raises(StatementRefused, match=r"it finds no such table.*: load the feed again"):
             known.read(SqlStatement("select 1 from NO_SUCH"))
         with pytest.raises(StatementRefused, match="takes no rows of loads"):
-            known.put()
+            known.put(WarehouseTable(domain="gl", name=("lines",), columns=()), 1, [])
     service.server.shutdown()
     service.server.server_close()
     with closing(reader(service, timeout=3.0)) as known, pytest.raises(StoreDown) as away:

@@ -6,8 +6,10 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from subprocess import Popen
 from threading import Thread, active_count
 from time import monotonic, sleep
+from typing import Any
 
 import polars as pl
 import pytest
@@ -48,7 +50,7 @@ def put(loader: Warehouse) -> int:
 def answers(reader: Warehouse) -> bool:
     """Tell whether an engine answers."""
     with suppress(StoreDown):
-        return reader.read(ONE).num_rows == 1
+        return bool(reader.read(ONE).num_rows == 1)
     return False
 
 
@@ -64,7 +66,8 @@ def wait_until(state: Callable[[], bool]) -> bool:
 def test_a_stopped_engine_holds_no_thread_past_its_timeout(engine: str) -> None:
     with ExitStack() as opened:
         if engine == "clickhouse":
-            port, process = opened.enter_context(clickhouse_server())
+            port, running = opened.enter_context(clickhouse_server())
+            process: Popen[Any] = running
             reader: Warehouse = ClickHouseWarehouse(f"http://reader@127.0.0.1:{port}/default", timeout=3)
         else:
             server = opened.enter_context(sail_server())

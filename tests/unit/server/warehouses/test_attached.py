@@ -185,7 +185,7 @@ def test_a_source_that_was_away_is_asked_again_once_it_is_back(tmp_path: Path) -
 
         def answers() -> bool:
             with suppress(StoreDown):
-                return reader.together(lambda read: read(one)).num_rows == 1
+                return bool(reader.together(lambda read: read(one)).num_rows == 1)
             return False
 
         assert not any(answers() for _ in range(5))
@@ -253,7 +253,7 @@ def test_a_scenario_is_attached_or_loaded_and_never_both(database: duckdb.DuckDB
     assert figures(door(instance, tmp_path / "state").metric("revenue", **both), "alias") == {"A": 10, "B": 5}
 
 
-REFUSED = (
+REFUSED: tuple[tuple[dict[str, Any], str, str], ...] = (
     ({"load": "replace_periods"}, "load", "an attached table is read as it is, so load says nothing"),
     ({"extract": "select 1"}, "extract", "an attached table is read as it is, so extract says nothing"),
     ({"rejects": {"allow": 3}}, "rejects", "make a view that does so, and attach the view"),

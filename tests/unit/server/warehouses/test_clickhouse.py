@@ -44,7 +44,7 @@ def test_one_server_has_a_table_of_rows_sorted_by_part() -> None:
 )
 def test_a_table_is_dropped_with_those_of_its_shards(cluster: str | None, names: list[str]) -> None:
     drops = [sqlglot.parse_one(text, dialect="clickhouse") for text in removals_of(LEDGER, cluster)]
-    assert [drop.find(exp.Table).name for drop in drops] == names
+    assert [next(drop.find_all(exp.Table)).name for drop in drops] == names
     assert all(drop.args["exists"] for drop in drops)
     assert all(("on cluster" in text) is (cluster is not None) for text in removals_of(LEDGER, cluster))
 

@@ -4,6 +4,7 @@
 """
 
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import date
 from pathlib import Path
@@ -96,7 +97,7 @@ def test_a_survey_reads_the_folder_at_its_version() -> None:
 def test_versions_are_found_in_the_log_of_a_table() -> None:
     with closing(FlightSqlWarehouse("grpc://127.0.0.1:1", attaches=True)) as reader:
 
-        def version(name: tuple[str, ...], *answers: list[str]) -> str:
+        def version(name: tuple[str, ...], *answers: Sequence[str | None]) -> str:
             left = iter(answers)
             return reader.version(lambda _: pa.table({"found": pa.array(next(left), pa.string())}), name)
 

@@ -102,7 +102,9 @@ def test_an_example_says_what_was_asked_where_only_its_form_is_wrong(name: str, 
         ({"entity": {}}, "filters.entity", None),
     ],
 )
-def test_a_filter_in_the_words_of_another_service(sent: dict[str, Any], field: str, example: object) -> None:
+def test_a_filter_in_the_words_of_another_service(
+    sent: dict[str, Any], field: str, example: dict[str, Any] | None
+) -> None:
     error = refused("run_metric", {"metrics": ["revenue"], "filters": {**sent, "account": "6010"}})
     key = field.removeprefix("filters.")
     assert (error["field"], error["got"]) == (field, sent[key])
