@@ -33,6 +33,7 @@ from server.feeds.extract_formats import (
     TableLayout,
     Unpivot,
 )
+from server.feeds.file_kinds import kind_of
 from server.feeds.format_parts import (
     NO_MARK,
     SEPARATORS,
@@ -102,7 +103,7 @@ def rows(numbers: Sequence[int] | None) -> tuple[int, ...] | None:
 
 def refuse_other_files(document: Document, at: Location, part: BindingPart) -> None:
     """Record keys that none of a feed's files has a use for, by the endings of their names."""
-    endings, named = {PurePath(file).suffix.lower() for file in part.files.values()}, ", ".join(part.files.values())
+    endings, named = {kind_of(PurePath(file)) for file in part.files.values()}, ", ".join(part.files.values())
     if part.header_row is not None and endings and endings <= {".csv", ".parquet", ".arrow"}:
         valid = "csv: {header_row: …} is that of CSV files" if ".csv" in endings else "leave header_row out"
         document.fault([*at, "header_row"], f"{named} is no workbook", valid)

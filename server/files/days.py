@@ -279,6 +279,8 @@ class MonthColumns(Struct, frozen=True):
     names: tuple[str, ...]
     has_years: bool
     findings: Findings  # dates.format and dates.months of the names, as texts of a column
+    codes: Mapping[str, str] = {}  # of names that no format reads, their periods
+    grain: Grain = Grain.MONTH
 
 
 def detect_month_columns(columns: Sequence[str]) -> MonthColumns | None:

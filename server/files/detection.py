@@ -12,6 +12,7 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
 from server.feeds.extract_formats import CsvFormat, DateFormat, ExtractFormat, NegativeStyle, NumberFormat, TableLayout
 from server.feeds.feeds import Binding
+from server.feeds.file_kinds import kind_of
 from server.files.amount_looks import (
     DECIMALS,
     DECISIVE,
@@ -86,7 +87,7 @@ class FeedFormat:
         """Return the format of a file with the dialect that its bytes show. Raises LoadFailed."""
         format_ = self.binding.format
         self.paths[path.name] = path
-        if path.suffix.lower() != ".csv":
+        if kind_of(path) != ".csv":
             return format_
         return replace(format_, csv=self._dialect(path, format_.csv))
 

@@ -14,6 +14,7 @@ import polars as pl
 from msgspec import Struct
 
 from server.feeds.extract_formats import CsvFormat, ExtractFormat
+from server.feeds.file_kinds import FILE_KINDS, TEXT_ENDINGS, kind_of
 from server.files.columns import EXTRACT, FormatDetector
 from server.files.limits import FileTooLarge, bounded_records, refuse_long_fields, refuse_long_lines, refuse_wide
 from server.files.quotes import LoosePair, loose_pair
@@ -70,7 +71,7 @@ def file_rows(path: Path, formats: FormatDetector, sheet: str | None) -> Generat
     with unchanged(path), scan_file(path, formats, sheet) as scanned:
         first = scanned.first
         for rows in scan_batches(scanned.rows):
-            if path.suffix.lower() == ".csv":
+            if kind_of(path) == ".csv":
                 refuse_long_fields(rows, path.name)
             yield drop_empty_rows(located(from_cells(rows), path.name, first), path)
             first += rows.height
@@ -105,7 +106,7 @@ def explain_fault(path: Path, fault: Exception) -> str:
         return fault.strerror
     if isinstance(fault, UnicodeError) or "invalid utf-8" in str(fault):
         return NO_UTF8
-    return WRITTEN_AS.get(path.suffix.lower(), "it is damaged")
+    return WRITTEN_AS.get(kind_of(path), "it is damaged")
 
 
 def await_rest(path: Path, now: Callable[[], float] = time, rest: Callable[[float], None] = sleep) -> None:
@@ -127,18 +128,18 @@ def await_rest(path: Path, now: Callable[[], float] = time, rest: Callable[[floa
 
 def has_end(path: Path, size: int) -> bool:
     """Tell whether a file ends as its kind does when it is whole."""
-    marks = ENDS.get(path.suffix.lower())
+    marks = ENDS.get(kind_of(path))
     if marks is None or not size:
         return True
     with path.open("rb") as file:
         file.seek(-min(END, size), os.SEEK_END)
         end = file.read()
-    return end[-2:].strip(b"\0")[-1:] in marks if path.suffix.lower() == ".csv" else any(mark in end for mark in marks)
+    return end[-2:].strip(b"\0")[-1:] in marks if kind_of(path) == ".csv" else any(mark in end for mark in marks)
 
 
 def drop_empty_rows(rows: pl.DataFrame, path: Path) -> pl.DataFrame:
     """Return the located rows that hold a value; typed files have no others."""
-    if path.suffix.lower() in TYPED:
+    if kind_of(path) in TYPED:
         return rows
     return rows.filter(pl.any_horizontal(pl.nth(range(2, rows.width)).is_not_null()))
 
@@ -154,7 +155,7 @@ class FileScan(Struct, frozen=True):
 def scan_file(path: Path, formats: FormatDetector, sheet: str | None) -> Iterator[FileScan]:
     """Hand out the rows of one file: those of CSV and XLSX as text."""
     format_ = formats.of_file(path)
-    match path.suffix.lower():
+    match kind_of(path):
         case ".csv":
             with scan_csv(path, format_.csv) as scanned:
                 yield scanned
@@ -165,7 +166,7 @@ def scan_file(path: Path, formats: FormatDetector, sheet: str | None) -> Iterato
         case ".xlsx":
             yield read_sheet(path, sheet, formats)
         case _:
-            raise LoadFailed(EXTRACT, f"{path.name} is none of .csv, .xlsx, .parquet, .arrow")
+            raise LoadFailed(EXTRACT, f"{path.name} is none of {', '.join((*TEXT_ENDINGS, *FILE_KINDS[1:]))}")
 
 
 def scan_batches(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:

@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 from msgspec import Struct
 
+from server.feeds.file_kinds import FILE_KINDS, TEXT_ENDINGS, kind_of
 from server.files.columns import to_text
 from server.files.database_samples import SAMPLE_ROWS, DatabaseTable, parse_database_table
 from server.files.dialect import (
@@ -29,6 +30,7 @@ from server.files.encodings import ENCODING, UTF8, decode, detect_encoding
 from server.files.files import explain_fault, join_names
 from server.files.findings import Ambiguity, Finding, Findings, SampleFault, SampleQuestion, SampleTable
 from server.files.limits import FileTooLarge, refuse_long_lines, refuse_wide
+from server.files.other_formats import other_format
 from server.files.quotes import loose_pair
 from server.files.workbook_reader import READER
 from server.files.workbooks import Formulas, formulas_of, refuse_large_parts, unvalued_fault
@@ -39,7 +41,6 @@ SCANS: Final[Mapping[str, Callable[[Path], pl.LazyFrame]]] = {
     ".parquet": pl.scan_parquet,
     ".arrow": pl.scan_ipc,
 }
-ENDINGS: Final = (".csv", ".xlsx", *SCANS)
 
 
 class SourceTable(Struct, frozen=True, kw_only=True):
@@ -57,6 +58,8 @@ class SourceTable(Struct, frozen=True, kw_only=True):
     megabytes: float = 0.0
     temporal: frozenset[str] = frozenset()  # columns with a type of days; they need no format
     formulas: Formulas = Formulas()
+    constants: Mapping[str, str] = {}  # columns with one text in every row, which its file does not have
+    fault: str | None = None  # why it cannot be read; it stands in nobody's way if it is not used
 
     @property
     def name(self) -> str:
@@ -71,9 +74,9 @@ class SourceTable(Struct, frozen=True, kw_only=True):
     def distinct(self, columns: Sequence[str]) -> pl.DataFrame:
         """Return the distinct values of some columns as text, of every row: a file that was sampled is read once.
 
-        Of a journal that is joined and larger than a sample, those of the sample.
+        Of a journal that is joined and larger than a sample, those of the sample; of a constant too.
         """
-        if self.is_whole or self.is_joined:
+        if self.is_whole or self.is_joined or not self.constants.keys().isdisjoint(columns):
             return self.sample.frame.select(columns).unique(maintain_order=True)
         if self.database is not None:
             names = ", ".join(f'"{column}"' for column in columns)
@@ -137,11 +140,14 @@ def sample_source(text: str, encoding: EncodingOf = no_encoding) -> Iterator[Sou
 
 def sample_file(path: Path, encoding: str | None = None) -> Iterator[SourceTable]:
     """Yield the tables of a file: one, or one for each sheet of a workbook. Raises SampleFault."""
-    ending = path.suffix.lower()
+    ending = kind_of(path)
     if not path.is_file():
         raise SampleFault(f"{path}: there is no such file")
-    if ending not in ENDINGS:
-        raise SampleFault(f"{path.name} is none of {', '.join(ENDINGS)}; save a text file as .csv")
+    if (other := other_format(path)) is not None:
+        raise SampleFault(other)
+    if ending not in FILE_KINDS:
+        kinds = ", ".join((*TEXT_ENDINGS, *FILE_KINDS[1:]))
+        raise SampleFault(f"{path.name} is none of {kinds}; save a text file as .csv")
     try:
         if ending == ".csv":
             yield sample_text(path, encoding)
@@ -283,13 +289,21 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
         found = True
         if (cell := formulas.unvalued) is not None:
             raise SampleFault(f"{path.name}: {unvalued_fault(sheet, cell)}")
-        refuse_repeated(f"{path.name} [{sheet}]", header_row, records[header_row - 1])
+        name = f"{path.name} [{sheet}]" if len(sheets) > 1 else path.name
+        try:
+            refuse_repeated(f"{path.name} [{sheet}]", header_row, records[header_row - 1])
+        except SampleFault as fault:
+            if len(sheets) == 1:
+                raise
+            yield SourceTable(
+                path=path, sheet=sheet, sample=to_sample(name, [], []), findings=Findings(), fault=str(fault)
+            )
+            continue
         table = TextTable(records, header_row, Findings())
         decided = heading_findings(table, whole=False).decided
         keys = [Finding("header_row", one.value, one.evidence) for one in decided]
         if len(sheets) > 1:
             keys.insert(0, Finding("sheet", sheet, f"one of {', '.join(sheets)}"))
-        name = f"{path.name} [{sheet}]" if len(sheets) > 1 else path.name
         rows = [(row, record) for row, record in enumerate(records, 1) if row > header_row]
         yield SourceTable(
             path=path,

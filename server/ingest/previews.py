@@ -10,6 +10,7 @@ import polars as pl
 from engine.model.calendar.periods import Grain
 from server.feeds.extract_formats import ExtractFormat
 from server.feeds.feeds import Binding, SourceKind
+from server.feeds.file_kinds import kind_of
 from server.feeds.query_parameters import PERIOD_PLACE
 from server.files.columns import read_days
 from server.files.dates import ISO
@@ -91,7 +92,7 @@ def keys_of(path: Path, file: ExtractFormat, rows: ExtractFormat, formats: FeedF
     """Return the keys of a format that a reader of the file wants to know, without those of days."""
     numbers, csv = rows.numbers, file.csv
     shown: dict[str, Any] = {}
-    if path.suffix.lower() == ".csv":
+    if kind_of(path) == ".csv":
         heading = csv.layout.header_rows
         shown |= {"csv.separator": csv.separator or ",", "csv.encoding": csv.encoding or "utf-8"}
         shown |= {"csv.header_row": heading[-1] if heading else (csv.layout.skip_rows or 0) + 1}

@@ -14,6 +14,7 @@ from server.files.findings import Findings, nested
 from server.files.sampling import SourceTable
 from server.setup.dimensions import DimensionProposal
 from server.setup.facts import FactsTable
+from server.setup.periods import INTO
 from server.setup.proposal import BooksProposal, DomainProposal
 from server.setup.words import title
 from server.setup.yaml_lines import comment, yaml_file, yaml_text
@@ -323,14 +324,17 @@ def facts_map(domain: DomainProposal, table: FactsTable) -> dict[str, Any]:
     if table.time_column is not None:
         mapped[domain.time_column] = table.time_column
     elif table.found.across is not None:
-        mapped[domain.time_column] = "month"
+        across = table.found.across
+        mapped[domain.time_column] = {"column": INTO, "values": dict(across.codes)} if across.codes else INTO
     if table.scenarios:
         column = next(column for column, (role, _) in table.found.roles.items() if role.value == "scenario")
         same = all(text == scenario for text, scenario in table.scenarios.items())
         mapped["scenario"] = column if same else {"column": column, "values": table.scenarios}
     own = domain.columns[table.name]
     for key in domain.dimensions:
-        mapped[key] = own.get(key, {"constant": ""})
+        column = own.get(key, "")
+        constants = {"": ""} | dict(table.found.table.constants)
+        mapped[key] = {"constant": constants[column]} if column in constants else column
     for measure in table.measures:
         if measure.column is not None:
             mapped[measure.key] = measure.column

@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 
 from engine.model.calendar.labels import MONTHS
+from engine.model.calendar.periods import Grain
 from server.files.dates import MONTH_DIGITS, month_number
 from server.files.days import MonthColumns, detect_month_columns, is_dated_month, is_month_name, named_month
 from server.files.findings import Finding, Findings
@@ -15,6 +16,25 @@ from server.files.notation import NumberColumn
 from server.setup.figures import exact_figures
 from server.setup.words import scenario_kind
 
+GAP: Final = r"[\s._'/-]*"
+CENTURY: Final = r"(?P<year>(?:19|20)\d\d)"
+SHORT: Final = r"(?P<year>(?:(?:19|20)\d\d)|\d\d)"
+WORD: Final = r"(?P<part>[^\W\d_]{3,}\.?)"
+NUMBER: Final = r"(?P<part>0?[1-9]|1[0-2])"
+SHAPES: Final = tuple(  # of the names of columns; the first that fits counts
+    (grain, re.compile(shape, re.IGNORECASE))
+    for grain, shape in (
+        (Grain.QUARTER, rf"(?:Q|T|KQ|Qtr\.?|Quarter|Quartal|Trim\w*){GAP}(?P<part>[1-4])[\s._'/-]+{SHORT}"),
+        (Grain.QUARTER, rf"(?P<part>[1-4])(?:Q|T){GAP}{SHORT}"),
+        (Grain.QUARTER, rf"{CENTURY}{GAP}(?:Q|T|Qtr\.?|Quarter|Quartal){GAP}(?P<part>[1-4])"),
+        (Grain.MONTH, rf"{WORD}{GAP}{SHORT}"),
+        (Grain.MONTH, rf"{CENTURY}{GAP}{WORD}"),
+        (Grain.MONTH, rf"{CENTURY}{GAP}(?:M|P|Per\.?|Period)?{GAP}{NUMBER}"),
+        (Grain.MONTH, rf"(?:M|P|Per\.?|Period)?{GAP}{NUMBER}[\s._'/-]+{CENTURY}"),
+        (Grain.YEAR, rf"(?:FY|GJ|CY|Year|Jahr)?{GAP}{CENTURY}"),
+    )
+)
+FEWEST_CODED: Final = {Grain.MONTH: 3, Grain.QUARTER: 2, Grain.YEAR: 2}  # columns of periods with their years
 FEWEST: Final = 3  # months that make a table of months across
 SPOKEN: Final = re.compile(r"(?P<word>[^\W\d_]+)[\s._-]+(?P<month>[^\W\d_]+\.?)")
 SPANS: Final = (3, 6)  # months of a quarter and of a half
@@ -30,6 +50,8 @@ def month_columns(columns: Sequence[str]) -> MonthColumns | None:
         found = detect_month_columns([name for name in columns if fits(name)])
         if found is not None:
             return found if found.has_years or differ(map(month_of, found.names)) else None
+    if (coded := coded_columns(columns)) is not None:
+        return coded
     groups: dict[str, dict[str, int]] = {}
     for name in columns:
         spoken = SPOKEN.fullmatch(name.strip())
@@ -40,6 +62,37 @@ def month_columns(columns: Sequence[str]) -> MonthColumns | None:
     if len(fitting) != 1 or not differ(fitting[0].values()):
         return None
     return MonthColumns(tuple(fitting[0]), has_years=False, findings=month_names(fitting[0]))
+
+
+def coded_columns(columns: Sequence[str]) -> MonthColumns | None:
+    """Return the columns that name periods with their year in a form that no format of days reads, with their codes."""
+    codes: dict[Grain, dict[str, str]] = {}
+    for name in columns:
+        for grain, code in period_code(name):
+            codes.setdefault(grain, {})[name] = code
+    fitting = [(grain, found) for grain, found in codes.items() if len(found) >= FEWEST_CODED[grain]]
+    if len(fitting) != 1 or len(set(fitting[0][1].values())) < len(fitting[0][1]):
+        return None
+    grain, found = fitting[0]
+    return MonthColumns(tuple(found), has_years=True, findings=Findings(), codes=found, grain=grain)
+
+
+def period_code(name: str) -> Iterator[tuple[Grain, str]]:
+    """Yield the grain and the code of the period that a name is; nothing if it is none with a year."""
+    text = name.strip()
+    for grain, shape in SHAPES:
+        if (match := shape.fullmatch(text)) is None:
+            continue
+        year = match["year"] if len(match["year"]) == len("2026") else f"20{match['year']}"
+        if grain is Grain.YEAR:
+            yield grain, year
+            return
+        if grain is Grain.QUARTER:
+            yield grain, f"{year}-Q{match['part']}"
+            return
+        if number := named_month(match["part"]) or (int(match["part"]) if match["part"].isdecimal() else None):
+            yield grain, f"{year}-{number:02}"
+            return
 
 
 def differ(months: Iterable[int | None]) -> bool:

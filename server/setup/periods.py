@@ -17,6 +17,7 @@ from server.setup.months import is_numbered, month_of, turns_the_year
 from server.setup.roles import TableProfile
 from server.setup.written_days import HOW_DAYS, unread_period
 
+INTO: Final = "month"  # the column that periods across become
 PERIOD: Final = "period"  # the key of answers that says the time of every row of a file
 OF_ONE_YEAR: Final = "or take all as months of one calendar year"
 CENTURY = r"(?:19|20)\d\d"
@@ -71,7 +72,7 @@ def across_findings(found: TableProfile, fiscal_start: int) -> Findings:
     assert across is not None  # noqa: S101 - the caller asked
     names = list(across.names)
     columns = [Finding("unpivot.columns", names, f"{len(names)} columns from {names[0]} to {names[-1]} are months")]
-    columns += [Finding("unpivot.into", "month", "months become rows"), Finding("unpivot.value", "amount", "")]
+    columns += [Finding("unpivot.into", INTO, "periods become rows"), Finding("unpivot.value", "amount", "")]
     made = Findings(tuple(columns)).and_(across.findings)
     if across.has_years:
         return made
@@ -182,6 +183,8 @@ def time_in(texts: pl.Series, format_: str, months: tuple[str, ...]) -> FactsTim
 def time_across(found: TableProfile, said: str | None) -> FactsTime | None:
     """Return the time of months across; `said` is their year or the column with it. None if it is neither."""
     assert found.across is not None  # noqa: S101 - the caller asked
+    if found.across.codes:
+        return time_coded(found.across.codes, found.across.grain)
     if found.across.has_years:
         read = typed_days("columns", [(name.strip(), None) for name in found.across.names])
         bounds = (read.first, read.last) if read else (date.min, date.min)
@@ -192,6 +195,12 @@ def time_across(found: TableProfile, said: str | None) -> FactsTime | None:
     if not years or not all(map(YEAR.fullmatch, years)):
         return None
     return FactsTime(Grain.MONTH, date(int(years[0]), min(months), 1), date(int(years[-1]), max(months), 1), {})
+
+
+def time_coded(codes: Mapping[str, str], grain: Grain) -> FactsTime | None:
+    """Return the time of columns that name periods by their codes."""
+    said = [time for code in sorted(codes.values()) if (time := time_said(code)) is not None]
+    return FactsTime(grain, said[0].first, said[-1].last, {}) if said else None
 
 
 def time_said(code: str) -> FactsTime | None:

@@ -13,6 +13,7 @@ from engine.model.catalogue import CONTRIBUTION
 from server.files.findings import Finding, written_keys
 from server.files.notation import AMOUNT_WORDS, MOST_NUMBERS, notations_of
 from server.files.sampling import SourceTable
+from server.setup.alike import with_parts
 from server.setup.answers import Answers
 from server.setup.column_profiles import AMOUNTS, ColumnRole
 from server.setup.dimensions import (
@@ -94,7 +95,8 @@ def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> Books
     answers.open, answers.questions = [], []
     answers.check_names({table.name: table.columns for table in tables})
     guesses: list[Guess] = []
-    profiles = with_journal([profile_of(table, answers) for table in tables], answers, guesses)
+    readable = with_parts(list(readable_tables(tables, answers)))
+    profiles = with_journal([profile_of(table, answers) for table in readable], answers, guesses)
     kinds = {found.name: answers.of(found.name).kind for found in profiles}
     facts = [found for found in profiles if is_facts(found, kinds[found.name])]
     facts = facts or [found for found in profiles if kinds[found.name] is None and is_dated(found)]
@@ -117,8 +119,21 @@ def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> Books
         domains=domains,
         scenarios=scenarios,
         guesses=guesses,
-        unused=[found.name for found in members if found.name not in used],
+        unused=[
+            *(found.name for found in members if found.name not in used),
+            *(table.name for table in tables if answers.of(table.name).kind == "unused"),
+        ],
     )
+
+
+def readable_tables(tables: Sequence[SourceTable], answers: Answers) -> Iterator[SourceTable]:
+    """Yield the tables that are used. Raises NoBooks for one that cannot be read, and that nobody left out."""
+    for table in tables:
+        is_unused = answers.of(table.name).kind == "unused"
+        if table.fault is not None and not is_unused:
+            raise NoBooks(f"{table.fault}, or say files: {{'{table.name}': {{is: unused}}}} with --answers FILE")
+        if not is_unused:
+            yield table
 
 
 def profile_of(table: SourceTable, answers: Answers) -> TableProfile:
@@ -237,8 +252,15 @@ def fits(one: FactsTable, other: FactsTable) -> bool:
     same_measures = {m.key for m in one.measures} == {m.key for m in other.measures}
     if set(one.found.columns) == set(other.found.columns):
         return same_measures
+    if beside_amounts(one) == beside_amounts(other) and one.scenario != other.scenario:
+        return same_measures and len(one.measures) == 1  # files alike but for the name of the amount
     accounts = one.found.first(ColumnRole.ACCOUNT) and other.found.first(ColumnRole.ACCOUNT)
     return bool(accounts) and same_measures and one.scenario != other.scenario
+
+
+def beside_amounts(table: FactsTable) -> set[str]:
+    """Return the columns of a table without those of its amounts."""
+    return set(table.found.columns) - {measure.column for measure in table.measures}
 
 
 def propose_domain(tables: list[FactsTable], guesses: list[Guess]) -> DomainProposal:

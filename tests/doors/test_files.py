@@ -27,7 +27,10 @@ QUESTIONS = {  # that no figure of the file decides, with the right answer
 REFUSALS = {  # may be refused, if the refusal says this
     "amounts-with-euro": r"numbers:|sql",
     "answers-unknown-column": r"(?s)Buchungstag.*date.*account.*amount",
+    "datev-extf": r"is a DATEV batch \(EXTF\), which is not read: export .* as CSV",
     "grouped-report": r"sql",
+    "mt940": r"is a bank statement in MT940, which is not read: export .* as CSV",
+    "saft-xml": r"is a SAF-T file, which is not read: export .* as CSV",
 }
 COUNTS: dict[str, list[str]] = {"right": [], "asked": [], "refused": []}
 EXPECTED = {path.name: read_case(path / "expected.json") for path in sorted(GROUP.iterdir())}
@@ -113,16 +116,17 @@ def check_by_file(books: CaseBooks, expected: Mapping[str, Any]) -> None:
     wanted: dict[str, dict[str, Decimal]] = {}
     for cell, text in expected["by_file"].items():
         file, _, rest = cell.partition("|")
-        wanted.setdefault(file, {})[rest] = Decimal(text)
+        wanted.setdefault(file, {})[rest] = Decimal(text).normalize()
     for key in (key for key in leaf_dimensions(books) if key not in expected["dimensions"]):
         given = {"metrics": [metric_of(books, expected)], "dimensions": [key, *expected["dimensions"]]}
         answer = books.fed.ask(
             "run_metric", scenarios=[{"scenario": "actual"}], **bounds(period_of(expected["cells"])), **given
         )
-        found: dict[str, dict[str, Decimal | None]] = {}
+        found: dict[str, dict[str, Decimal]] = {}
         for row in (row for row in answer["rows"] if row["members"]):
             member, *rest = row["members"].values()
-            found.setdefault(member, {})["|".join(rest)] = number(row["values"][0])
+            if (figure := number(row["values"][0])) is not None:
+                found.setdefault(member, {})["|".join(rest)] = figure.normalize()
         if sorted(map(repr, map(sorted, (each.items() for each in found.values())))) == sorted(
             map(repr, map(sorted, (each.items() for each in wanted.values())))
         ):

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from server.base.settings import Settings
+from server.feeds.file_kinds import kind_of
 from server.feeds.instance import read_instance
 from server.files.database_samples import WRITTEN_SO
 from server.files.findings import SampleFault, SampleQuestion
@@ -53,7 +54,7 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         return FAULTY
     try:
         answers = read_answers(asked.answers) if asked.answers else Answers()
-        if any(str(path).lower().endswith(".xlsx") for path in asked.files):
+        if any(kind_of(Path(path)) == ".xlsx" for path in asked.files):
             READER.begin()
         asks = sys.stdin.isatty() and sys.stdout.isatty() and not asked.yes
         tables: list[SourceTable] = []

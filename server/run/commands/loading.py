@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import PurePath
 
 import polars as pl
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -10,6 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from engine.model.calendar.periods import PeriodRange
 from server.base.settings import Settings
 from server.feeds.feeds import Binding, LoadStatus
+from server.feeds.file_kinds import kind_of
 from server.feeds.instance import ServedInstance
 from server.files.rejects import RejectSum, format_rejects, report_file
 from server.files.workbook_reader import READER
@@ -51,7 +53,7 @@ def load_feeds(
     A load of the daemon prints no amount: its output goes to the daemon's log.
     """
     money = due_at is None
-    if any(binding.extract.lower().endswith(".xlsx") for binding in chosen):
+    if any(kind_of(PurePath(binding.extract)) == ".xlsx" for binding in chosen):
         READER.begin()
     place = BooksFolder(
         catalogue=instance.catalogue,
