@@ -157,7 +157,10 @@ def certify(folder: Path) -> None:
 
 @contextmanager
 def naming(addresses: Mapping[str, str]) -> Iterator[str]:
-    """Run a name server until the block ends; it answers with what `addresses` says at that moment."""
+    """Run a name server until the block ends; it answers with what `addresses` says at that moment.
+
+    A name with several addresses has them with spaces between.
+    """
 
     class NameAnswers(socketserver.BaseRequestHandler):
         def handle(self) -> None:
@@ -166,10 +169,10 @@ def naming(addresses: Mapping[str, str]) -> Iterator[str]:
             while size := asked[at]:
                 labels.append(asked[at + 1 : at + 1 + size].decode())
                 at += 1 + size
-            found = addresses.get(".".join(labels))
-            head = asked[:2] + (b"\x81\x80\x00\x01\x00\x01" if found else b"\x81\x83\x00\x01\x00\x00") + bytes(4)
-            answer = b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x01\x00\x04" + socket.inet_aton(found) if found else b""
-            sender.sendto(head + asked[12 : at + 5] + answer, self.client_address)
+            found = [socket.inet_aton(address) for address in addresses.get(".".join(labels), "").split()]
+            head = asked[:2] + (b"\x81\x80\x00\x01\x00" if found else b"\x81\x83\x00\x01\x00")
+            answers = b"".join(b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x01\x00\x04" + address for address in found)
+            sender.sendto(head + bytes([len(found)]) + bytes(4) + asked[12 : at + 5] + answers, self.client_address)
 
     with socketserver.ThreadingUDPServer(("127.0.0.1", 0), NameAnswers) as server:
         thread = threading.Thread(target=server.serve_forever)

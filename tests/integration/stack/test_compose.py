@@ -1,5 +1,6 @@
 """compose.yaml, read by the compose binary: what is pinned, hardened, awaited, published and secret."""
 
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -152,6 +153,19 @@ def test_no_variable_of_the_example_may_be_left_out_and_each_is_used(filled: dic
     said = set(re.findall(r"required variable (\w+) is missing", refused.stderr))
     assert said == set(variables())
     assert compose(filled, "config", "--quiet").returncode == 0
+
+
+def test_a_provider_of_your_own_takes_the_place_of_the_bundled_one(filled: dict[str, str], tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "operations" / "security.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(services:\n  identity: .*?)```", page, re.DOTALL)
+    override = tmp_path / "compose.override.yaml"
+    override.write_text(block, encoding="utf-8")
+    model = compose(filled, "--file", str(override), "config", "--format", "json")
+    assert model.returncode == 0, model.stderr
+    services = json.loads(model.stdout)["services"]
+    assert {"server", "proxy", "database"} <= set(services)
+    assert "identity" not in services
+    assert services["server"]["environment"]["SVC_OIDC_ISSUER"] == "https://login.example.com"
 
 
 def test_an_instance_that_is_not_there_is_not_made(services: Services) -> None:

@@ -257,6 +257,18 @@ def test_a_server_that_is_made_anew_at_another_address_is_found_again(identity: 
         wait_for(lambda: client.get("/health").status_code == 200)
 
 
+def test_of_two_servers_the_one_that_lives_answers_every_request(identity: RequestRecorder) -> None:
+    with (
+        naming({"server.test": "127.0.0.1 127.0.0.2"}) as resolver,
+        recording("127.0.0.2") as living,
+        proxying(living.port, identity.port, "server.test", resolver) as proxy,
+        proxy.client() as client,
+    ):
+        asked = [client.post("/mcp", json={}) if number % 2 else client.get("/health") for number in range(20)]
+        assert [answer.status_code for answer in asked] == [200] * 20
+        assert len(living.heard) == 20
+
+
 def test_a_renewed_certificate_is_served_without_a_restart(behind: RequestRecorder, identity: RequestRecorder) -> None:
     with proxying(behind.port, identity.port) as proxy, proxy.client() as client:
         before = proxy.certificate()
