@@ -242,6 +242,9 @@ def read_table(folder: Path, file: str) -> Document:
     except UnicodeDecodeError as fault:
         document.fault([], f"is no UTF-8 text at byte {fault.start}", "save it as CSV UTF-8")
         return document
+    except OSError as fault:
+        document.fault([], f"cannot be read: {fault.strerror}", "instance.yaml names it as its calendar")
+        return document
     separator = max(",;\t", key=(lines[0] if lines else "").count)
     rows = csv.reader(lines, delimiter=separator)
     header = trimmed(next(rows, []))

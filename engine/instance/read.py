@@ -4,7 +4,8 @@ A fault in profiles does not reject the instance. It denies the access that it c
 integrations.yaml belongs to the service, which hands its reader in.
 """
 
-from collections.abc import Callable, Collection, Iterable
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -46,6 +47,7 @@ FILES: dict[str, type[BaseModel]] = {
 INTEGRATIONS = "integrations.yaml"
 PATTERNS = (*FILES, INTEGRATIONS)
 PROSE, CHARTS = "orientation.md", "charts.json"
+READABLE = "let the user that runs Tieout read it: chmod -R go+rX FOLDER"
 TABLES = ("calendar", "trading_calendar")  # keys of instance.yaml that name a file beside it
 
 
@@ -140,6 +142,8 @@ def read_with(folder: Path, reader: FurtherReader[Value]) -> tuple[Instance, Val
     """
     if not folder.is_dir():
         raise InstanceFaults([Fault(str(folder), 0, "there is no such folder", "name the folder of an instance")])
+    if closed := list(unreadable_parts(folder)):
+        raise InstanceFaults(closed)
     if not any(path.is_file() for pattern in PATTERNS for path in folder.glob(pattern)):
         valid = "name the folder of an instance, make one with tieout init, or serve made-up books with --demo"
         raise InstanceFaults([Fault(str(folder), 0, "is no instance, for it has no instance.yaml", valid)])
@@ -150,6 +154,24 @@ def read_with(folder: Path, reader: FurtherReader[Value]) -> tuple[Instance, Val
     if instance is None:
         raise AssertionError("an instance that cannot be checked has a fault")
     return instance, value
+
+
+def unreadable_parts(folder: Path) -> Iterator[Fault]:
+    """Yield a fault for each folder and file of an instance that this process may not read."""
+    folders = [folder, *(folder / name for name in sorted({Path(pattern).parts[0] for pattern in PATTERNS}))]
+    for part in (path for path in folders if path.is_dir() and not may(path, os.R_OK | os.X_OK)):
+        yield Fault(str(part) if part == folder else part.name, 0, "is a folder that may not be read", READABLE)
+        if part == folder:
+            return
+    patterns = (pattern for pattern in (*PATTERNS, PROSE) if pattern != FILE)  # profiles have a fault of their own
+    for path in sorted(path for pattern in patterns for path in folder.glob(pattern)):
+        if may(path.parent, os.X_OK) and not may(path, os.R_OK):
+            yield Fault(path.relative_to(folder).as_posix(), 0, "may not be read", READABLE)
+
+
+def may(path: Path, access: int) -> bool:
+    """Tell whether this process has some access to a file or folder."""
+    return os.access(path, access, effective_ids=os.access in os.supports_effective_ids)
 
 
 def build_instance(reading: InstanceDocuments) -> Instance | None:
