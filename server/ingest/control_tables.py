@@ -18,9 +18,11 @@ def control_line(file: FileControl, *, money: bool) -> str:
 
 
 def amount_words(key: str, amount: AmountControl, *, money: bool) -> str:
-    """Return what became of the amounts of a measure: `amount, 40 cells: 38 loaded + 2 blank; 7.50 = 7.50 loaded`."""
+    """Return what became of the amounts of a measure: `amount 40 = 38 loaded + 2 blank; Σ 7.50 = 7.50 loaded`."""
     there = {name: fate for name, fate in amount.fates.items() if fate.cells}
     cells = " + ".join(f"{fate.cells:,} {name}" for name, fate in there.items())
+    if list(there) == ["loaded"] and amount.balances:
+        return f"{key} {amount.read.cells:,}, all loaded" + (f", Σ {figure(amount.read, amount)}" if money else "")
     equal = "=" if amount.balances else "≠"
     counted = f"{key} {amount.read.cells:,} {equal} {cells or '0'}"
     if not money:

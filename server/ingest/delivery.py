@@ -77,8 +77,10 @@ class Delivery:
     rounding: RoundingDifference = field(default_factory=RoundingDifference)  # of converted amounts
     residues: Residues = NO_RESIDUES  # of amounts
     control: LoadControl = field(init=False)  # of the amounts of facts
+    lands: bool = True  # False: rows are read and judged only
     recorded: Mapping[str, Any] = field(default_factory=dict)  # how the feed's last load was read
     format: FeedFormat = field(init=False)
+    _facts: int = 0  # judged and not rejected
 
     def __post_init__(self) -> None:
         catalogue, binding = self.place.catalogue, self.binding
@@ -121,7 +123,9 @@ class Delivery:
     def _rows(self) -> int:
         if self.surveyed is not None:
             return self.surveyed.survey.rows
-        return sum(landing.rows for landing in self.landings) if self.table is None else self.table.height
+        if self.table is not None:
+            return self.table.height
+        return sum(landing.rows for landing in self.landings) if self.lands else self._facts
 
     def _receive_facts(self, domain: Domain, parts: Iterable[RowSource], tables: LiveTables) -> None:
         with ThreadPoolExecutor(1) as spooler:  # one batch lands while the next is read and judged
@@ -138,7 +142,8 @@ class Delivery:
                         facts = self._judged(domain, piece, part.name, tables)
                         self.control.loaded(facts, domain)
                         landing.result()
-                        landing = spooler.submit(self.landings[-1].add, facts)
+                        if self.lands:
+                            landing = spooler.submit(self.landings[-1].add, facts)
                 self.control.end()
             landing.result()
 
@@ -167,6 +172,7 @@ class Delivery:
         shaped = shape_facts(shaping, domain, self.place.catalogue, tables, self.rounding, self.control)
         self.residues += shaping.residues
         facts = self._with_figures(domain, shaped, binding.format.numbers)
+        self._facts += facts.height
         if self.periods is None:
             self.span = widen_span(self.span, facts)
         self.progress(self.binding.key, "validate", self.rejects.read)

@@ -3,13 +3,16 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.calendar.periods import Grain
 from server.feeds.extract_formats import ExtractFormat
-from server.feeds.feeds import Binding, SourceKind
+from server.feeds.feeds import Binding, LoadStatus, SourceKind
 from server.feeds.file_kinds import kind_of
 from server.feeds.query_parameters import PERIOD_PLACE
 from server.files.columns import read_days
@@ -19,15 +22,46 @@ from server.files.extract_columns import extract_columns
 from server.files.files import explain_fault, located, scan_file
 from server.files.findings import written_keys
 from server.files.limits import FileTooLarge
-from server.files.rejects import LoadFailed
+from server.files.rejects import LoadFailed, RejectSum
 from server.files.reshape import UnloadedRows, reshape
-from server.ingest.delivery import target_of
+from server.ingest.controls import FileControl
+from server.ingest.delivery import Delivery, rank, target_of
 from server.ingest.folder import BooksFolder
-from server.ingest.load import last_reading, manifest_of
+from server.ingest.load import BindingFailed, binding_errors, last_reading, manifest_of, requested_periods
+from server.ingest.rates import open_tables
 
 ROWS: Final = 2_000  # of each file
 FILES: Final = 3  # of each feed: the last ones by name
 FAULTS: Final = (pl.exceptions.PolarsError, OSError, UnicodeError)
+
+
+class FeedTrial(Struct, frozen=True):
+    """What a load of a feed would make of its files now."""
+
+    binding: str
+    controls: Sequence[FileControl]
+    rejected: Sequence[RejectSum]
+    fault: str | None = None  # why it would fail
+
+
+def try_feeds(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[FeedTrial]:
+    """Yield what loads of the feeds of folders would make of their files: each row is read and judged, none is kept."""
+    of_files = [binding for binding in bindings if binding.source.kind is SourceKind.FOLDER]
+    ordered = sorted(of_files, key=lambda binding: rank(binding, place.catalogue))
+    with TemporaryDirectory() as aside, open_tables(place.store) as tables:
+        for binding in ordered:
+            delivery = None
+            try:
+                asked = requested_periods(binding, place.catalogue.calendar, None)
+                recorded, apart = last_reading(manifest_of(place), binding.key), replace(place, state=Path(aside))
+                delivery = Delivery(binding, apart, "", asked, lambda *_: None, recorded=recorded, lands=False)
+                with binding_errors(delivery, LoadStatus.FAILED_STAGE):
+                    delivery.receive(tables)
+                fault = None
+            except (LoadFailed, BindingFailed) as failure:
+                fault = str(failure).removeprefix(f"{binding.key}: ")
+            controls, rejects = (delivery.control.files, delivery.rejects.sums) if delivery else ((), ())
+            yield FeedTrial(binding.key, controls, rejects, fault)
 
 
 def describe_files(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[str]:

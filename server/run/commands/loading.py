@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import PurePath
+from functools import partial
+from pathlib import Path, PurePath
 
 import polars as pl
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -61,6 +62,7 @@ def load_feeds(
         state=settings.state_folder,
         placement=instance.placement,
     )
+    report_of = partial(controls_file, place.controls)
     try:
         with showing() as show:
             opened.wait()
@@ -72,7 +74,7 @@ def load_feeds(
         says = str(failure) if money else f"{failure.binding}: {failure.recorded}"
         err.print(f"Nothing was published. {says} ({failure.status.value})", markup=False)
         tell_rejects(place, failure.load_id, failure.rejects, failure.sums, money=money)
-        tell_controls([file for file in failure.controls if file.fails], place, failure.load_id, money=money)
+        tell_controls([file for file in failure.controls if file.fails], report_of(failure.load_id), money=money)
         err.print(ADVICE[failure.status], markup=False)
         return FAULTY
     for loaded in done:
@@ -83,7 +85,7 @@ def load_feeds(
             out.print(f"  read with {remark}", markup=False, soft_wrap=True)
         for said in filter(None, (*loaded.warnings, *((loaded.rounded, loaded.residues) if money else ()))):
             out.print(f"  {said}", markup=False)
-        tell_controls(loaded.controls, place, loaded.load, money=money)
+        tell_controls(loaded.controls, report_of(loaded.load), money=money)
         tell_rejects(place, loaded.load, loaded.rejects, loaded.sums, money=money)
     if not money:
         return DONE
@@ -107,14 +109,14 @@ def showing() -> Iterator[Callable[[str, str, int], None]]:
         yield show
 
 
-def tell_controls(files: Sequence[FileControl], place: BooksFolder, load_id: str, *, money: bool) -> None:
+def tell_controls(files: Sequence[FileControl], report: Path, *, money: bool) -> None:
     """Print a line for each file, or its whole control table where one fails, and where all tables are."""
     lines = [line for file in files for line in told_control(file, money=money)]
     for line in lines[:MAX_LINES]:
         out.print(f"  control {line}", markup=False, soft_wrap=True)
     if files:
         more = f"{len(lines) - MAX_LINES:,} more lines; " if len(lines) > MAX_LINES else ""
-        out.print(f"  control tables: {more}{controls_file(place.controls, load_id)}", markup=False, soft_wrap=True)
+        out.print(f"  control tables: {more}{report}", markup=False, soft_wrap=True)
 
 
 def told_control(file: FileControl, *, money: bool) -> Iterator[str]:

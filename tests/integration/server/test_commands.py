@@ -247,6 +247,29 @@ def test_rows_of_a_feed_that_was_renamed_are_named_and_can_be_taken_out(monthly:
     assert tieout("check", "--data", monthly).returncode == 0
 
 
+def test_a_check_of_the_data_prints_control_tables_and_loads_nothing(monthly: Path) -> None:
+    path = monthly / "integrations.yaml"
+    known = yaml.safe_load(path.read_text())
+    known["bindings"]["gl"] |= {"load": "full", "file": "gl_*.csv", "skip": {"equals": {"account": "Sum"}}}
+    known["bindings"]["gl"]["control_totals"] = {"totals": True}
+    path.write_text(yaml.safe_dump(known))
+    with (monthly / "data" / "gl_2021-02.csv").open("a") as rows:
+        rows.write("2021-02-07,actual,77,8264.25\n2021-02-07,actual,Sum,8266.26\n")
+    said = tieout("check", "--data", monthly).stdout
+    assert "control gl_2021-01.csv: 1 row; amount 1, all loaded, Σ 1.00; 0 of 0 totals agree\n" in said
+    assert "          left out      1   8,266.26\n" in said
+    assert "    2 of 3 totals" not in said
+    assert "    row 4 differs by 0.01\n" in said
+    assert current_version(monthly / ".tieout" / "store") == 0
+    report = monthly / ".tieout" / "controls" / "check.txt"
+    assert "row 4 differs by 0.01" in report.read_text()
+    known["bindings"]["gl"]["control_totals"]["on_fail"] = "refuse"
+    path.write_text(yaml.safe_dump(known))
+    assert "gl: a load would fail: gl_2021-02.csv: 0 of 1 totals agree (not row 4)" in (
+        tieout("check", "--data", monthly).stdout
+    )
+
+
 def test_provision_builds_the_rollups_that_were_declared_after_the_load(monthly: Path) -> None:
     brought(monthly, "account")
     brought(monthly, "gl", periods="2021-01..2021-03")

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 import xlsxwriter
@@ -19,7 +20,8 @@ from server.ingest.control_tables import control_line, control_table
 from server.ingest.controls import CellSum, FileControl
 from server.ingest.load import BindingFailed
 from server.wire.feeds import load_json
-from tests.support.books import load_feeds
+from tests.support.books import ADVENTUREWORKS, OXFORD, ROOT, load_feeds, needs
+from tests.support.instance_page import PAGE
 from tests.support.memory import MemoryLoads
 from tests.unit.server.files.test_formats import instance_of
 
@@ -175,3 +177,25 @@ def test_rows_of_a_typed_file_with_lists_are_compared_too(tmp_path: Path) -> Non
     pl.DataFrame(rows).write_parquet(instance / "data" / "gl.parquet")
     (file,) = controls(instance)
     assert file.repeated == 1
+
+
+@pytest.mark.parametrize(
+    ("instance", "variable", "folder", "file"),
+    [
+        ("adventureworks", "ADVENTUREWORKS", ADVENTUREWORKS, "fact_finance.csv"),
+        ("oxford", "OXFORD_SPEND", OXFORD, "ledger.csv"),
+    ],
+)
+def test_the_page_has_the_control_tables_of_real_books(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instance: str, variable: str, folder: Path, file: str
+) -> None:
+    needs(folder)
+    monkeypatch.setenv(variable, str(folder))
+    loaded = load_feeds(ROOT / "instances" / instance, tmp_path)
+    line = next(control_line(one, money=True) for done in loaded for one in done.controls if one.name == file)
+    assert f"\ncontrol {line}\n" in PAGE.read_text(encoding="utf-8")
+    amount = "cast(nullif(amount, '') as decimal(38, 2))"
+    read = f"select count(*), sum({amount}) from read_csv('{folder / file}', all_varchar = true)"  # noqa: S608 - a file of ours
+    rows, total = duckdb.sql(read).fetchall()[0]
+    assert line.startswith(f"{file}: {rows:,} rows; amount {rows:,}")
+    assert f"Σ {total:,}" in line
