@@ -36,7 +36,8 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
     bases: tuple[Base, ...]  # the available ones of all rows
     balances: tuple[Base, ...]  # one closing and one opening balance of each stock group among them
     axes: tuple[Axis, ...]  # of the breakdown, without time
-    topped: tuple[str, ...]  # the trees among them of `axes_topped`
+    weighing: tuple[str, ...]  # the trees among them whose total does not count every leaf once
+    topped: tuple[str, ...]  # those that may make the total another figure than it is without the breakdown
     sides: tuple[tuple[Side, frozenset[str]], ...]  # each with the compared scenarios that narrow its scope
     columns: tuple[tuple[int, ...], ...]  # of each column, the positions of its sides
     domains: tuple[str, ...]
@@ -81,7 +82,10 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
         measured = {row: row.expression.base for row in rows if isinstance(row.expression, MeasureExpression)}
         measured = {row: base for row, base in measured.items() if base in bases}
         computed = tuple(row for row in rows if row not in measured)
-        of_columns = (axes, axes_topped(axes, bases, availability), tuple(sides), positions)
+        weighing = axes_weighing(axes, availability)
+        trees = (axis for axis in axes if axis.key in weighing)
+        topped = tuple(axis.key for axis in trees if any(availability.is_topped(base, axis) for base in bases))
+        of_columns = (axes, weighing, topped, tuple(sides), positions)
         return cls(bases, tuple(balances.values()), *of_columns, domains, tuple(shapes), measured, computed)
 
     @cached_property
@@ -134,17 +138,11 @@ def is_close(base: Base) -> bool:
     return not base.over_time.opening and base.over_time.rule in (TimeRule.CLOSING, *CARRIED)
 
 
-def axes_topped(axes: Sequence[Axis], bases: Sequence[Base], availability: Availability) -> tuple[str, ...]:
-    """Return the trees of a breakdown whose top may make the total another figure than it is without the breakdown."""
+def axes_weighing(axes: Sequence[Axis], availability: Availability) -> tuple[str, ...]:
+    """Return the trees of a breakdown, without those filtered, whose total does not count every visible leaf once."""
     filtered = {known.dimension.key for known in availability.filters}
-    return tuple(
-        axis.key
-        for axis in axes
-        if axis.total is not None
-        and axis.key not in filtered
-        and any(availability.is_topped(base, axis) for base in bases)
-        and not availability.reader.counts_all(axis.key, axis.total)
-    )
+    trees = [axis for axis in axes if axis.total is not None and axis.key not in filtered]
+    return tuple(axis.key for axis in trees if not availability.reader.counts_all(axis.key, axis.total or {}))
 
 
 def shared_with(side: Side, sides: Sequence[Side], bases: Sequence[Base], reader: Reader) -> frozenset[str]:

@@ -129,7 +129,7 @@ class ShownCurrencies(Struct, frozen=True, eq=False, dict=True):
         """The currencies of the lines that have none of their own, by the ids of each place of the plan."""
         if not self._mixed:
             return {}
-        plan, labelled = self.plan, LabelledMembers(self.plan.reader)
+        plan, labelled = self.plan, LabelledMembers(self.plan)
         places = [(place, ids_of(members_of(place, plan, labelled))) for place in watched(self.figures.places)]
         bases = {base for row in self._mixed if row.expression for base in row.expression.bases}
         mixed = {read for reads in plan.columns for read in reads if len(self._of_lines(self._mixed, reads)) > 1}

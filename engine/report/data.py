@@ -1,11 +1,12 @@
 """Report data: values that stand without the books they were read from."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
+from msgspec.json import encode
 
 from engine.model.caching import LazyTable
 from engine.model.calendar.periods import PeriodRange
@@ -14,8 +15,9 @@ from engine.model.evaluation import FigureCube
 from engine.model.exact import Exact
 from engine.model.formulas import FigureKind, FigureType
 from engine.model.notes import Note
-from engine.model.requests import Selection
+from engine.model.requests import Exclusion, Selection
 from engine.model.scenarios import Reference, Side
+from engine.model.scope import ALL
 from engine.plans.freshness import Freshness
 from engine.report.permission import Permission
 
@@ -128,12 +130,13 @@ def period_key(ids: Iterable[str]) -> str:
     return " ".join(ids)
 
 
-class ReportMember(Struct, frozen=True):
+class ReportMember(Struct, frozen=True, omit_defaults=True):
     """One member of a breakdown dimension."""
 
     dimension: str
     id: str
     label: str
+    kept_by: Selection | None = None  # the filter that keeps it alone, if its id does not
 
 
 class MemberTuple(Struct, frozen=True):
@@ -141,10 +144,51 @@ class MemberTuple(Struct, frozen=True):
 
     members: tuple[ReportMember, ...]
     is_total: bool
-    drill: Drill
     into_parent: Exact | None = None  # its weight in the total, if a tree gives it one other than 1
     holds: int | None = None  # members of the first dimension behind a row of others; None for every other row
     currency: str | None = None  # of the amounts of lines and columns that have several; None where it has several
+
+
+class DrillRule(Struct, frozen=True):
+    """The drill part of each place: a member filters its dimension, a period is the range and replaces time filters."""
+
+    time: tuple[str, ...] = ()  # the dimensions whose members are periods, or together a cell
+    by_time: tuple[str, ...] = ()  # the filters on time
+    cells: Mapping[str, Drill] = {}  # by `cell_key`: of two dimensions of time, whose cells need not be periods
+    whole: tuple[str, ...] = ()  # the dimensions that all members filter where a place has none of them
+
+    def at(self, members: Sequence[ReportMember]) -> Drill:
+        """Return the part of a place by its members; the total has none."""
+        ids, named = [member.id for member in members], [member.dimension for member in members]
+        above = len(ids) - ids[::-1].index(OTHERS) if OTHERS in ids else 0
+        cell = self._cell([key for key, name in zip(ids, named, strict=True) if name in self.time])
+        filters: dict[str, Any] = {**{key: ALL for key in self.whole if key not in named}, **cell.get("filters", {})}
+        for member in (*members[above:], *members[:above]):
+            if member.dimension not in self.time:
+                filters[member.dimension] = member.id if member.kept_by is None else filter_json(member.kept_by)
+        return {**cell, "filters": filters} if filters else cell
+
+    def _cell(self, periods: Sequence[str]) -> Drill:
+        """Return the range of some periods, and the filters on time."""
+        if self.cells:
+            return self.cells.get(cell_key(periods), {})
+        if not periods:
+            return {}
+        by_time = {"filters": dict.fromkeys(self.by_time, periods[0])} if self.by_time else {}
+        return {"period_start": periods[0], "period_end": periods[0], **by_time}
+
+
+def cell_key(ids: Sequence[str]) -> str:
+    """Return the key of a cell among those of a rule."""
+    return encode(ids).decode()
+
+
+def filter_json(ids: Selection) -> str | list[str] | dict[str, list[str]]:
+    """Return a filter as a call has it."""
+    if isinstance(ids, Exclusion):
+        kept = {"include": list(ids.include)} if ids.include else {}
+        return {**kept, "exclude": list(ids.exclude)}
+    return ids[0] if len(ids) == 1 else list(ids)
 
 
 def unit_of(
@@ -185,6 +229,7 @@ class ReportData(Struct, frozen=True, eq=False, kw_only=True):
     time: tuple[str, ...] = ()  # the dimensions of the breakdown whose members are periods
     subtotals: bool = False  # whether places stand below sub-totals, each of which has members of the first dimensions
     line_currencies: Mapping[str, str] = {}  # of lines with one currency in a report of several, by key
+    drill: DrillRule = DrillRule()  # of places
     figures: FigureCube  # by line, column and place; a header's are missing
     notes: tuple[Note, ...]
     freshness: Mapping[str, Mapping[str, Freshness]]

@@ -5,21 +5,20 @@ several calls. Then a column has `sides`, each with its sign, and a line has `op
 side, operand, or pair of them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.model.calendar.periods import Span
-from engine.model.catalogue import DimensionKind
-from engine.model.requests import Exclusion, Selection
 from engine.model.scenarios import Reference, Side
 from engine.model.scope import ALL
+from engine.model.stopping import watched
 from engine.plans.figures import FigurePlan
 from engine.plans.row_plan import operands_of, terms_of
 from engine.plans.rows import Expression, Row
 from engine.plans.windows import ColumnRead, last_column
 from engine.queries.filters import named_by
 from engine.queries.values import TimeColumn
-from engine.report.data import Drill, ReportMember
+from engine.report.data import Drill, DrillRule, cell_key, filter_json
 
 MOST_REPEATED = 5  # a longer filter is not repeated in every column
 SIGNS = "+-"  # of the sides of a column
@@ -99,43 +98,33 @@ def common_filters(plan: FigurePlan) -> Drill:
     return {"filters": short, **({"add_filters_of_this_call": long} if long else {})}
 
 
-def filter_json(ids: Selection) -> str | list[str] | dict[str, list[str]]:
-    """Return a filter as a call has it."""
-    if isinstance(ids, Exclusion):
-        kept = {"include": list(ids.include)} if ids.include else {}
-        return {**kept, "exclude": list(ids.exclude)}
-    return ids[0] if len(ids) == 1 else list(ids)
+def drill_rule(plan: FigurePlan) -> DrillRule:
+    """Return the rule of the places of a plan.
 
-
-def place_drill(members: Sequence[ReportMember], plan: FigurePlan, time: int) -> Drill:
-    """Return the part of a combination of members at a column of time; no members are the total.
-
-    A period replaces the filters on time. A dimension of which it has no member is filtered by all of them, if the
-    total over it does not count every visible leaf exactly once, so that inspected rows weigh what they weigh there.
+    A dimension of which a place has no member is filtered by all of them, if the total over it does not count every
+    visible leaf exactly once, so that inspected rows weigh what they weigh there.
     """
-    axes = [axis.dimension.key for axis in plan.query.time]
-    known = {*(filtered.dimension.key for filtered in plan.query.filters), *(member.dimension for member in members)}
-    filters: dict[str, Any] = {
-        axis.key: ALL
-        for axis in plan.axes
-        if axis.key not in known and axis.total is not None and not plan.reader.counts_all(axis.key, axis.total)
-    }
-    period: dict[str, str] = {}
-    if time < len(plan.times):
-        period = column_period(plan.times[time], plan)
-        if whole := plan.times[time].whole:
-            filters |= dict.fromkeys(plan.query.by_time, whole.code)
-        elif (parts := plan.times[time].parts) and len(plan.times[time].spans) > 1:
-            filters[parts[0].grain.value] = [period.code for period in parts]
-    for member in members:
-        if member.dimension not in axes:
-            filters[member.dimension] = filter_json(selection_of_member(member, plan))
-    return joined(period, {"filters": filters})
+    query = plan.query
+    time = tuple(axis.dimension.key for axis in query.time)
+    cells = cell_drills(plan) if len(time) > 1 else {}
+    return DrillRule(time, tuple(query.by_time), cells, plan.reads.weighing)
 
 
-def selection_of_member(member: ReportMember, plan: FigurePlan) -> Selection:
-    """Return the filter that keeps a member; a node keeps what the filter of the request leaves of it."""
-    same = next((known.asked for known in plan.query.filters if known.dimension.key == member.dimension), None)
-    if isinstance(same, Exclusion) and plan.reader.catalogue.dimensions[member.dimension].kind is DimensionKind.RAGGED:
-        return Exclusion(exclude=same.exclude, include=(member.id,))
-    return (member.id,)
+def cell_drills(plan: FigurePlan) -> Mapping[str, Drill]:
+    """Return the parts of the cells of two dimensions of time, by key; memoised by the books."""
+
+    def make() -> Mapping[str, Drill]:
+        return dict(cell_drill(column, plan) for column in watched(plan.times))
+
+    return plan.reader.memo(("time cells", plan.time_key, tuple(plan.query.by_time)), make, len)
+
+
+def cell_drill(column: TimeColumn, plan: FigurePlan) -> tuple[str, Drill]:
+    """Return the key of a column of time among the cells, and its range with the filters on time, which it replaces."""
+    filters: dict[str, Any] = {}
+    if whole := column.whole:
+        filters = dict.fromkeys(plan.query.by_time, whole.code)
+    elif column.parts and len(column.spans) > 1:
+        filters = {column.parts[0].grain.value: [period.code for period in column.parts]}
+    key = cell_key([axis.member(period) for axis, period in zip(plan.query.time, column.periods, strict=False)])
+    return key, {**column_period(column, plan), **({"filters": filters} if filters else {})}

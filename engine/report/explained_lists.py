@@ -19,8 +19,8 @@ from engine.plans.rows import Expression, FormulaExpression, Row, metric_row, st
 from engine.plans.variances import Variances
 from engine.queries.explanations import ExplainQuery
 from engine.report.currencies import ShownCurrencies
-from engine.report.data import OTHERS, Comparison, unit_of
-from engine.report.drill import filter_json, line_drill, place_drill
+from engine.report.data import OTHERS, Comparison, filter_json, unit_of
+from engine.report.drill import drill_rule, line_drill
 from engine.report.effects import (
     MemberEffect,
     Pair,
@@ -119,12 +119,12 @@ class SidePairs(Struct, frozen=True, eq=False, dict=True):
 
     def row_maker(self, own: Sequence[Known]) -> MakeRow:
         """Return the function that makes the row of a member with its own figures and the part of its drill."""
-        labelled = LabelledMembers(self.plan.reader)
+        labelled, rule = LabelledMembers(self.plan), drill_rule(self.plan)
 
         def row(at: int) -> ExplainedRow:
             place, (a, b) = place_of(self.places[at], self.plan, labelled), own[at]
             (member,) = place.members
-            weight, drill = place.into_parent, place.drill
+            weight, drill = place.into_parent, rule.at(place.members)
             return ExplainedRow(
                 key=member.id, label=member.label, a=a, b=b, contribution=ZERO, into_parent=weight, drill=drill
             )
@@ -261,7 +261,7 @@ def with_drill_of_others(rows: Sequence[ExplainedRow], pairs: SidePairs, sides: 
         return list(rows)
     plan, (*shown, others) = pairs.plan, rows
     if not shown:
-        whole = place_drill((), plan, len(plan.times))
+        whole = drill_rule(plan).at(())
         return [replace(others, drill=whole) if (others.a, others.b) == sides else others]
     if not plan.axes or members_sharing(plan.axes[0], plan.reader):
         return list(rows)

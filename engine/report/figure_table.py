@@ -1,4 +1,4 @@
-"""The table of a report: its figures by row, column and place, and the places with their members, labels and drills."""
+"""The table of a report: its figures by row, column and place, and the places with their members and labels."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -6,11 +6,13 @@ from operator import itemgetter
 
 from msgspec import Struct
 
-from engine.books.reader import Reader, label_of
+from engine.books.reader import label_of
 from engine.model.caching import MOST_KEPT
+from engine.model.catalogue import DimensionKind
 from engine.model.evaluation import FigureCube, Places
 from engine.model.exact import ONE, Exact
 from engine.model.formulas import Figure
+from engine.model.requests import Exclusion
 from engine.model.scenarios import Variance
 from engine.model.stopping import watched
 from engine.notes.weight_notes import is_weighed
@@ -18,9 +20,8 @@ from engine.plans.figures import FigurePlan, Figures
 from engine.plans.places import Coordinates
 from engine.plans.variances import Variances
 from engine.report.data import MemberTuple, ReportMember
-from engine.report.drill import place_drill
 
-PLACE_SIZE = 10  # of a place with its drill part and its text, in members that take as much memory
+PLACE_SIZE = 10  # of a place with its text, in members that take as much memory
 
 
 class FigureTable(Struct, frozen=True):
@@ -60,15 +61,15 @@ def whole_table(plan: FigurePlan, figures: Figures) -> FigureTable:
 def places_of(plan: FigurePlan, figures: Figures) -> tuple[MemberTuple, ...]:
     """Return the report's places, memoised by the books: together those that are periods alone, which all may see."""
     breakdown = tuple(known.key for known in plan.query.breakdown)
-    of_time = (plan.time_key, breakdown, tuple(plan.query.by_time))
-    labelled = LabelledMembers(plan.reader)
+    of_time = (plan.time_key, breakdown)
+    labelled = LabelledMembers(plan)
     if not plan.axes:
 
         def make() -> tuple[MemberTuple, ...]:
             return tuple(place_of(place, plan, labelled) for place in watched(figures.places, plan.stop))
 
         return plan.reader.memo(("places", of_time), make, len)
-    asked = tuple((known.dimension.key, known.asked) for known in plan.query.filters)  # as it is written in drill parts
+    asked = tuple((known.dimension.key, known.asked) for known in plan.query.filters)  # as members keep it
     key = ("places of", plan.reads, of_time, asked)
 
     def some() -> dict[Coordinates, MemberTuple]:
@@ -94,20 +95,23 @@ def figures_by_row(figures: Figures) -> FigureCube:
 class LabelledMembers(dict[tuple[str, str], ReportMember]):
     """The members of a report by dimension and id; each is made once."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, plan: FigurePlan) -> None:
         super().__init__()
-        self._reader = reader
+        trees = (known for known in plan.query.filters if known.dimension.kind is DimensionKind.RAGGED)
+        self._reader, self._asked = plan.reader, {known.dimension.key: known.asked for known in trees}
 
     def __missing__(self, key: tuple[str, str]) -> ReportMember:
-        made = self[key] = ReportMember(*key, label_of(*key, self._reader))
+        asked = self._asked.get(key[0])  # a node keeps what the filter of the request leaves of it
+        kept_by = Exclusion(exclude=asked.exclude, include=key[1:]) if isinstance(asked, Exclusion) else None
+        made = self[key] = ReportMember(*key, label_of(*key, self._reader), kept_by)
         return made
 
 
 def place_of(place: Coordinates, plan: FigurePlan, labelled: LabelledMembers) -> MemberTuple:
     """Return the report's place for coordinates, with member labels."""
     members = members_of(place, plan, labelled)
-    drill, weight = place_drill(members, plan, place.time), into_parent(members, plan)
-    return MemberTuple(members, is_total=place.is_total, drill=drill, into_parent=None if weight == ONE else weight)
+    weight = into_parent(members, plan)
+    return MemberTuple(members, is_total=place.is_total, into_parent=None if weight == ONE else weight)
 
 
 def into_parent(members: Sequence[ReportMember], plan: FigurePlan) -> Exact:

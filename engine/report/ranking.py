@@ -26,7 +26,6 @@ from engine.plans.weights import Axis
 from engine.queries.filters import filter_of
 from engine.queries.values import Filter, Ranking
 from engine.report.data import OTHERS, MemberTuple, ReportMember
-from engine.report.drill import filter_json, joined, place_drill, selection_of_member
 from engine.report.figure_table import (
     FigureTable,
     LabelledMembers,
@@ -90,7 +89,7 @@ class FoldedGroup(Struct, frozen=True):
     """The members that a group does not show, before their figures are collected."""
 
     plan: FigurePlan
-    above: tuple[ReportMember, ...]
+    above: tuple[ReportMember, ...]  # the last are the others
     holds: int
 
 
@@ -107,7 +106,7 @@ class RankedReport(Struct, frozen=True, dict=True):
     @cached_property
     def labelled(self) -> LabelledMembers:
         """The members of the report."""
-        return LabelledMembers(self.plan.reader)
+        return LabelledMembers(self.plan)
 
     @cached_property
     def order_by_member(self) -> Mapping[str, Figure]:
@@ -171,23 +170,23 @@ class RankedReport(Struct, frozen=True, dict=True):
             subtotals, below = by_member[member][:heads], by_member[member][heads:]
             yield from (RankedPlace(ranked, at) for at in subtotals)
             if below:
-                yield from self.group(ranked, below, (*named, ReportMember(dimension.key, member, member)))
+                yield from self.group(ranked, below, (*named, self.labelled[dimension.key, member]))
         if len(shown) < len(ordered):
-            above = (*ranked.above, *(self.labelled[known.dimension, known.id] for known in named))
-            yield FoldedGroup(others_plan(within(plan, named), shown), above, len(ordered) - len(shown))
+            folded = others_plan(within(plan, named), shown)
+            others = ReportMember(dimension.key, OTHERS, OTHERS_LABEL, folded.query.filters[-1].asked)
+            yield FoldedGroup(folded, (*ranked.above, *named, others), len(ordered) - len(shown))
 
     def others(self, group: FoldedGroup, figures: Figures) -> Iterator[Entry]:
         """Yield the places of the others of a group: with sub-totals the row that holds them, then what is below."""
-        dimension = self.plan.query.breakdown[len(group.above)]
-        above = (*group.above, ReportMember(dimension.key, OTHERS, OTHERS_LABEL))
-        ranked, last = RankedFigures(figures, figures_by_row(figures), above, group.holds), len(figures.places) - 1
+        ranked = RankedFigures(figures, figures_by_row(figures), group.above, group.holds)
+        last = len(figures.places) - 1
         if self.plan.query.nests or not group.plan.query.breakdown:
             yield RankedPlace(ranked, last)
         if last:
             yield from self.group(ranked, range(last), ())
 
     def place_of(self, known: RankedPlace) -> MemberTuple:
-        """Return a place of the report: its members below those above it, and the filters that lead to its rows."""
+        """Return a place of the report: its members below those above it."""
         ranked, plan = known.ranked, known.ranked.plan
         place = ranked.figures.places[known.at]
         members = members_of(place, plan, self.labelled)
@@ -195,21 +194,9 @@ class RankedReport(Struct, frozen=True, dict=True):
         return MemberTuple(
             (*ranked.above, *members),
             is_total=place.is_total and not ranked.above,
-            drill=joined(place_drill(members, plan, place.time), {"filters": self.filters_beside(plan)}),
             into_parent=None if weight == ONE else weight,
             holds=ranked.holds if place.is_total or not self.plan.query.nests else None,
         )
-
-    def filters_beside(self, plan: FigurePlan) -> Mapping[str, object]:
-        """Return the filters that a plan has beside those of the report."""
-        if plan is self.plan:
-            return {}
-        asked = {known.dimension.key: known.asked for known in self.plan.query.filters}
-        return {
-            known.dimension.key: filter_json(known.asked)
-            for known in plan.query.filters
-            if asked.get(known.dimension.key) != known.asked
-        }
 
 
 def within(plan: FigurePlan, named: Sequence[ReportMember]) -> FigurePlan:
@@ -218,7 +205,7 @@ def within(plan: FigurePlan, named: Sequence[ReportMember]) -> FigurePlan:
     keys = {member.dimension for member in named}
     filters = [known for known in query.filters if known.dimension.key not in keys]
     for dimension, member in zip(dimensions, named, strict=False):
-        filters.append(filter_of(dimension, selection_of_member(member, plan), plan.reader))
+        filters.append(filter_of(dimension, member.kept_by or (member.id,), plan.reader))
     below = replace(query, filters=tuple(filters), breakdown=dimensions[len(named) :])
     return replace(plan, query=below, of_report=plan.of_report or plan.availability)
 

@@ -25,7 +25,7 @@ from engine.queries.values import ScenarioColumn
 from engine.report.blanks import blank_notes
 from engine.report.currencies import shown_currencies
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, period_key, style_of
-from engine.report.drill import column_drill, line_drill, place_drill
+from engine.report.drill import column_drill, drill_rule, line_drill
 from engine.report.permission import Permission, permission_of, size_of
 from engine.report.ranking import order_plan, report_table
 from engine.report.report import Report
@@ -76,8 +76,7 @@ def outline(plan: ReportPlan) -> Report:
     rows = [row for row in planned.rows if row.kind != "own"]
     columns = len(planned.query.columns)
     zeros = FigureCube([0] * (len(rows) * columns), [1] * (len(rows) * columns), columns, places=1)
-    total = MemberTuple((), is_total=True, drill=place_drill((), planned, len(planned.times)))
-    return made_of(plan, rows, zeros, (total,), (), {}, planned.reader.catalogue.currency)
+    return made_of(plan, rows, zeros, (MemberTuple((), is_total=True),), (), {}, planned.reader.catalogue.currency)
 
 
 def made_of(
@@ -106,6 +105,7 @@ def made_of(
             for column, readings in zip(query.columns, planned.columns, strict=True)
         ),
         places=places,
+        drill=drill_rule(planned),
         ranked=isinstance(plan, MetricPlan) and plan.ranking is not None,
         time=tuple(axis.dimension.key for axis in query.time),
         subtotals=query.nests,

@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 from msgspec import Raw, Struct, ValidationError, convert
 from msgspec.json import Decoder
-from msgspec.structs import FieldInfo, fields
+from msgspec.structs import FieldInfo, fields, replace
 
 from engine.books.reader import Reader
 from engine.model.errors import ExpiredReference
@@ -16,6 +16,7 @@ from engine.model.exact import Exact
 from engine.model.notes import Note
 from engine.model.scope import ALL_CODES, Cell, CodeSet, Conjunction, Cut, Cuts
 from engine.model.stopping import watched
+from engine.report.data import DrillRule, MemberTuple, cell_key
 from engine.report.encoding import Header, read, write
 from engine.report.explanation import Explanation
 from engine.report.inspection import Inspection
@@ -103,7 +104,7 @@ def newer_data(permission: Permission, reader: Reader) -> Iterator[Note]:
 # reopened report must round the figure, not its digits. A missing figure has no numerator. Its denominator is 0 if it
 # is unavailable, and null if it is missing. Before them stand rows and the tables of scripts as they are; the tidy
 # frame of a report is made when it is opened. The header holds the request, layout, notes, freshness, versions and
-# permission. Lines and places, with their drill parts, stand beside the header.
+# permission. Lines and places stand beside the header.
 
 
 FRAME = "frame"
@@ -275,6 +276,26 @@ def report_of(values: Values, _frame: pl.DataFrame, columns: Sequence[Fractions]
     return Report(figures=FigureCube(*columns[0], count, places).with_headers(headers), **values)
 
 
+class OlderPlace(MemberTuple, frozen=True):
+    """A place of a report that was kept with a drill for each."""
+
+    drill: Mapping[str, Any] = {}
+
+
+OLDER_FIELDS = [
+    replace(part, type=tuple[OlderPlace, ...]) if part.name == "places" else part for part in fields(Report)
+]
+
+
+def older_report_of(values: Values, frame: pl.DataFrame, columns: Sequence[Fractions]) -> Report:
+    """Return a report of which every place is a cell with the drill that was kept with it."""
+    breakdown, places = values["breakdown"], values["places"]
+    cells = {cell_key([member.id for member in place.members]): place.drill for place in watched(places)}
+    filters = dict.fromkeys(key for cell in watched(cells.values()) for key in cell.get("filters", {}))
+    by_time = tuple(key for key in filters if key not in breakdown)
+    return report_of({**values, "drill": DrillRule(breakdown, by_time, cells)}, frame, columns)
+
+
 def inspection_columns(inspection: Inspection) -> list[Fractions]:
     """Return the amount columns of an inspection."""
     at_amounts = [at for at, column in enumerate(inspection.columns) if column.kind == "amount"]
@@ -315,9 +336,11 @@ def explanation_of(values: Values, frame: pl.DataFrame, _: Sequence[Fractions]) 
 REPORT = SnapshotKind(
     Report, fields(Report), "figures", report_columns, report_of, unseen=("places", "lines"), is_framed=False
 )
+OLDER_REPORT = replace(REPORT, fields=OLDER_FIELDS, remade=older_report_of)
 KINDS: Mapping[str, SnapshotKind] = {  # by name and format number; the first of a kind is written
-    "report 2": REPORT,
-    "report 1": REPORT,  # with its frame before the figures
+    "report 3": REPORT,
+    "report 2": OLDER_REPORT,
+    "report 1": OLDER_REPORT,  # with its frame before the figures
     "inspection 1": SnapshotKind(
         Inspection, fields(Inspection), "rows", inspection_columns, inspection_of, is_streamed=True
     ),

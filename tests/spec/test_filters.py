@@ -203,7 +203,7 @@ def test_a_breakdown_under_an_exclusion_shows_what_is_left_of_each_node(sold: Do
         "revenue", scenarios=A, period=YEAR, filters={"tree": {"exclude": ["A", "C"]}}, dimensions=["tree"]
     )
     assert figures(report, "tree") == {"G": 20, "(unassigned)": 4000, None: 4020}
-    drill = {place.members[0].id: place.drill for place in report.places if place.members}
+    drill = {place.members[0].id: report.drill.at(place.members) for place in report.places if place.members}
     assert drill["G"]["filters"] == {"tree": {"include": ["G"], "exclude": ["A", "C"]}}
     rows = sold.rows("gl", scenario="actual", period=YEAR, filters={**drill["G"]["filters"], "metric": "revenue"})
     assert [row[-1] for row in rows.rows] == [Exact(20)]
@@ -214,7 +214,7 @@ def test_a_drill_part_repeats_the_filter_of_its_own_call(sold: Door) -> None:
     for excluded in (["A"], ["A", "nowhere"], ["A", "elsewhere"]):
         asked: dict[str, Any] = {"tree": {"exclude": excluded}}
         shown = sold.metric("revenue", scenarios=A, period=YEAR, filters=asked, dimensions=["tree"])
-        drills = [place.drill["filters"]["tree"] for place in shown.places if place.members]
+        drills = [shown.drill.at(place.members)["filters"]["tree"] for place in shown.places if place.members]
         assert drills
         assert all(drill["exclude"] == excluded for drill in drills)
 

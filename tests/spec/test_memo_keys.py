@@ -19,8 +19,8 @@ UNTOLD: Mapping[str, set[Part]] = {  # parts that tell no values apart in these 
         *(("repeat notes", "profiles"), ("unmet conditions", "profiles")),
     },
     "another part names it: a row its metric and domains, reads their filters, columns of time their breakdown": {
-        *(("metric row", "1"), ("permission of rows", "2"), ("places of", "3"), ("presences of", "3")),
-        *(("places", "2"), ("places", "3"), ("times", "3"), ("presences", "1")),
+        *(("metric row", "1"), ("permission of rows", "2"), ("presences of", "3")),
+        *(("places", "2"), ("times", "3"), ("presences", "1")),
     },
     "the tables of the members name it": {("leaf", "1"), ("id ranks", "1")},
     "the value is that of all profiles": {("summed balances", "profiles")},

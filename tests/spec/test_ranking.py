@@ -83,7 +83,7 @@ def test_the_top_members_stand_before_the_others_and_the_total(shop: Door) -> No
     others = report.places[2]
     assert others.holds == 3  # C3, C4 and rows without a customer
     assert others.members[0].label == "Others"
-    assert others.drill["filters"] == {"customer": {"exclude": ["C2", "C1"]}}
+    assert report.drill.at(others.members)["filters"] == {"customer": {"exclude": ["C2", "C1"]}}
 
 
 def test_others_are_computed_as_a_total_is(shop: Door) -> None:

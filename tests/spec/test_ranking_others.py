@@ -51,10 +51,11 @@ def test_others_are_over_the_leaves_of_the_other_members_alone(accounts: Door) -
     assert shown(report) == [("Sales", 107), ("(others)", -37), ("total", 70)]
     assert shown(report, line=1) == [("Sales", None), ("(others)", None), ("total", 17)]  # no leaf of Sub
     left = {"tree": {"exclude": ["Sales", "Floor", "Stat"]}}
-    assert report.places[1].drill["filters"] == left
+    assert report.drill.at(report.places[1].members)["filters"] == left
     nested = accounts.metric("net", "own", dimensions=["tree", "area"], subtotals=True, **asked)
     assert [(key, figure) for key, figure in shown(nested, line=1) if figure] == [("total", 17)]
-    assert [place.drill["filters"] for place in nested.places if len(place.members) == 1][1:] == [left]
+    of_tree = [place.members for place in nested.places if len(place.members) == 1]
+    assert [nested.drill.at(members)["filters"] for members in of_tree][1:] == [left]
 
 
 def test_a_member_whose_own_figure_is_blank_has_the_rows_below_it(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_a_figure_that_cannot_be_asked_makes_no_member_of_others(accounts: Door)
     assert shown(whole) == [("Sub/N", -30), ("Sales/N", 100), ("total", 70)]
     ranked = accounts.metric("north", "largest", **asked, top=1)
     assert shown(ranked) == [("Sub/N", -30), ("(others)/N", 100), ("total", 70)]  # and none for S
-    assert ranked.places[1].drill["filters"]["tree"] == left["tree"]
+    assert ranked.drill.at(ranked.places[1].members)["filters"]["tree"] == left["tree"]
     nested = accounts.metric("north", "largest", **asked, subtotals=True, top=1)
     rows = [("/".join(member.id for member in place.members), place.holds) for place in nested.places]
     assert rows == [("Sub", None), ("Sub/N", None), ("(others)", 1), ("(others)/N", None), ("", None)]

@@ -36,7 +36,7 @@ NOT_REMADE = {
 OF_ONE_CALL = {  # classes whose objects belong to one call: nobody else reads what they keep
     *("AnswerParts", "Batch", "BlankCauses", "ColumnRead", "DayCauses", "DrillTemplate", "FigurePlan", "Figures"),
     *("Inspection", "Layout", "MetricBuilder", "RankedReport", "PlaceCut", "Platform", "Report", "ReportFigures"),
-    *("RowFilter", "RowPlan", "ShownCurrencies", "SidePairs", "TableProfile", "Variances"),
+    *("DrillRule", "RowFilter", "RowPlan", "ShownCurrencies", "SidePairs", "TableProfile", "Variances"),
 }
 FIRST, OFTEN = 200, 50  # cached methods, properties and functions: each of the first reads, then each fiftieth
 OF_NO_VALUE = ("_conf", "default_ssl_context")  # functions with a cache that make what cannot be compared

@@ -259,6 +259,9 @@ def calls() -> Iterator[Call]:
     yield metric(metrics=["gl.revenue", "gl.costs"], order_by="costs@actual", top=1)
     yield metric(metrics=["gl.revenue", "gl.costs"], order_by="revenue@actual", top=2, asc=True)
     yield metric(metrics=["people.heads"])
+    months = ["2026-01", "2026-02", "2026-03"]
+    for chosen in ({}, {"quarter": ["2026-Q1"]}, {"period": months}, {"quarter": ["2025-Q4"]}):
+        yield metric(dimensions=["quarter", "period"], filters=chosen, period_start="2025-10")
     yield from (metric(formulas={"double": f"{times} * revenue"}) for times in (2, 3, 2))
     yield from (statement(statement=key, dimensions=names) for key in ("nodes", "stocks") for names in ([], ["entity"]))
     sides = {"scenarios": ["actual", "budget"], "period_start": "2026-01", "period_end": "2026-03"}
@@ -291,6 +294,8 @@ def more_calls() -> Iterator[Call]:
     yield from (metric(metrics=[f"gl.{name}"]) for name in ("gone", "added", "both"))
     yield from (metric(filters={"tree": members}, dimensions=[]) for members in (["DE"], ["DE", "FR"]))
     yield metric(dimensions=["parts"])
+    for without in (["FR"], ["FR", "nobody"]):
+        yield metric(dimensions=["tree"], filters={"tree": {"exclude": without}})
     yield metric(metrics=["known"], formulas={"twice": "2 * known"})
     for name in ("gl.revenue", "people.heads"):
         yield metric(metrics=[name], period_start="undated", period_end="undated", dimensions=[])

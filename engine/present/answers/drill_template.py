@@ -12,15 +12,15 @@ from functools import cached_property
 from msgspec import Struct
 
 from engine.model.caching import cached_method
-from engine.model.stopping import watched
 from engine.present.answers.budget import Json
-from engine.report.data import Drill, MemberTuple, ReportColumn, ReportData, ReportLine
+from engine.report.data import Drill, MemberTuple, ReportData, ReportLine, ReportMember
 from engine.report.drill import joined
 
 TOOL = "inspect_rows"
 OF_A_COLUMN = ("scenario_id", "sides")  # parts that no other column shares
 FILTERS_OF_A_COLUMN = ("scenario", "compared_with")
 PERIOD = ("period_start", "period_end")
+Members = tuple[ReportMember, ...]
 
 
 class DrillTemplate(Struct, frozen=True, dict=True):
@@ -33,7 +33,7 @@ class DrillTemplate(Struct, frozen=True, dict=True):
         """The template; empty if no rows can be shown for any figure."""
         if not self._calls:
             return {}
-        parts = joined(self._fixed, self._of_place, {"filters": {"metric": self._metric}})
+        parts = joined(self._template, {"filters": {"metric": self._metric}})
         return {"tool": TOOL, "source_key": self._source, "scenario_id": self._scenario, **parts}
 
     def of_line(self, line: ReportLine) -> Json:
@@ -49,20 +49,51 @@ class DrillTemplate(Struct, frozen=True, dict=True):
             metric = line.key
         return drill_field(self._beside(line.drill, metric))
 
-    def of_column(self, column: ReportColumn, place: MemberTuple | None = None) -> Json:
+    def of_column(self, at: int, place: MemberTuple | None = None) -> Json:
         """Return the fields of a column: the part in which its drill differs; `place` is its place in a statement."""
-        said = {"scenario_id": column.scenario}
-        drill = {**column.drill, **({"sides": sides_json(column.drill["sides"])} if "sides" in column.drill else {})}
-        if place is None:
-            return drill_field(differing(drill, joined(self._fixed, said)))
-        return drill_field(differing(joined(drill, place.drill), joined(self._filled(place), said)))
+        return self._fields(at, None if place is None else self._stand_ins(place))
 
     def of_place(self, place: MemberTuple) -> Json:
         """Return the fields of a row of members: the part in which its drill differs."""
-        shape = self._shape_of(tuple([member.dimension for member in place.members]))
-        if shape.is_whole and shape.own([member.id for member in place.members]) == place.drill:
-            return {}
-        return drill_field(differing(joined(self._fixed, place.drill), self._filled(place)))
+        return self._fields(None, self._stand_ins(place))
+
+    @cached_method
+    def _fields(self, at: int | None, members: Members | None) -> Json:
+        call, said = self._fixed, {}
+        if at is not None:
+            column = self.report.columns[at]
+            call, said = dict(column.drill), {"scenario_id": column.scenario}
+            if "sides" in call:
+                call["sides"] = sides_json(call["sides"])
+        if members is None:
+            return drill_field(differing(call, joined(self._fixed, said)))
+        return drill_field(differing(joined(call, self.report.drill.at(members)), joined(self._filled(members), said)))
+
+    def _stand_ins(self, place: MemberTuple) -> Members:
+        """Return what decides on the part of a place: for a member that its id keeps, what stands for all such."""
+        known = self._each_member
+        return tuple([member if member.kept_by else known.get(member.dimension, member) for member in place.members])
+
+    @cached_property
+    def _each_member(self) -> Mapping[str, ReportMember]:
+        """What stands for every member, by dimension: its placeholder; none where the template has none."""
+        report, rule = self.report, self.report.drill
+        is_by_id = self._fills_periods and not rule.cells and not set(rule.by_time).intersection(report.breakdown)
+        apart = () if is_by_id else rule.time
+        return {name: ReportMember(name, self._placeholder(name), "") for name in report.breakdown if name not in apart}
+
+    @property
+    def _fills_periods(self) -> bool:
+        """Whether periods have a placeholder: only if all columns share the range that a total reads.
+
+        Of two axes neither has: the days that their periods share have codes of their own.
+        """
+        return len(self.report.time) == 1 and all(key in self._fixed for key in PERIOD)
+
+    def _placeholder(self, dimension: str) -> str:
+        if self._is_statement:
+            return f"{{column.members.{dimension}}}"
+        return "{row.key}" if len(self.report.breakdown) == 1 else f"{{row.members.{dimension}}}"
 
     @cached_property
     def of_lines(self) -> Hashable:
@@ -112,47 +143,21 @@ class DrillTemplate(Struct, frozen=True, dict=True):
         return joined(same, {"filters": filters})
 
     @cached_property
-    def _of_place(self) -> Drill:
-        """The placeholders of members. Periods have one only if all columns share the range that a total reads.
-
-        Of two axes neither has: the days that their periods share have codes of their own.
-        """
-        report = self.report
-        parts: list[Drill] = []
+    def _template(self) -> Drill:
+        """The parts that all columns share, with the placeholders of members, and of periods where there are rows."""
+        report, parts = self.report, [self._fixed]
+        replaced = [key for key in report.drill.by_time if key not in report.breakdown and len(report.places) > 1]
         for dimension in report.breakdown:
-            field = f"column.members.{dimension}" if self._is_statement else f"row.members.{dimension}"
-            text = "{row.key}" if not self._is_statement and len(report.breakdown) == 1 else "{" + field + "}"
+            text = self._placeholder(dimension)
             if dimension not in report.time:
                 parts.append({"filters": {dimension: text}})
-            elif len(report.time) == 1 and all(key in self._fixed for key in PERIOD):
-                by_time = (key for place in watched(report.places) for key in place.drill.get("filters", {}))
-                again = [key for key in dict.fromkeys(by_time) if key not in report.breakdown]
-                parts.append({**dict.fromkeys(PERIOD, text), "filters": dict.fromkeys(again, text)})
+            elif self._fills_periods:
+                parts.append({**dict.fromkeys(PERIOD, text), "filters": dict.fromkeys(replaced, text)})
         return joined(*parts)
 
-    @cached_property
-    def _template(self) -> Drill:
-        return joined(self._fixed, self._of_place)
-
-    @cached_property
-    def _known_filled(self) -> dict[int, Drill]:
-        return {}
-
-    def _filled(self, place: MemberTuple) -> Drill:
-        """The template with the placeholders of a place filled. For the total they are left out with their keys."""
-        known = self._known_filled.get(id(place))
-        if known is None:
-            known = self._known_filled[id(place)] = self._fill(place)
-        return known
-
-    def _fill(self, place: MemberTuple) -> Drill:
-        shape = self._shape_of(tuple([member.dimension for member in place.members]))
-        return shape.filled([member.id for member in place.members])
-
-    @cached_method
-    def _shape_of(self, dimensions: tuple[str, ...]) -> "FillingShape":
-        at = {text: at for at, dimension in enumerate(dimensions) for text in placeholders_of(dimension)}
-        return FillingShape.of(self._template, at)
+    def _filled(self, members: Members) -> Drill:
+        """Return the template with the placeholders of a place filled; the total leaves them out with their keys."""
+        return filled(self._template, {self._placeholder(member.dimension): member.id for member in members})
 
     def _operand(self, call: Drill) -> str | Json:
         """Return the call of an operand: its metric, with whatever else differs from the template."""
@@ -171,45 +176,13 @@ def most_common(names: Iterable[str], default: str = "") -> str:
     return max(counted, key=lambda name: counted[name]) if counted else default
 
 
-class FillingShape(Struct, frozen=True):
-    """A template for places of the same dimensions: what all of them share, and where which of their members stands."""
-
-    parts: Drill
-    filters: Drill
-    of_parts: Mapping[str, int]  # key -> position of the member
-    of_filters: Mapping[str, int]
-    is_whole: bool  # whether each placeholder stands for a position
-
-    @classmethod
-    def of(cls, template: Drill, at: Mapping[str, int]) -> "FillingShape":
-        """Return the shape of a template. Placeholders that stand for no position are left out with their keys."""
-        parts, filters = ({**template, "filters": ""}, template.get("filters", {}))
-        of_parts, of_filters = (
-            {key: text for key, text in every.items() if is_placeholder(text)} for every in (parts, filters)
-        )
-        return cls(
-            {key: text for key, text in parts.items() if key != "filters" and key not in of_parts},
-            {key: text for key, text in filters.items() if key not in of_filters},
-            {key: at[text] for key, text in of_parts.items() if text in at},
-            {key: at[text] for key, text in of_filters.items() if text in at},
-            is_whole=all(text in at for text in (*of_parts.values(), *of_filters.values())),
-        )
-
-    def own(self, ids: Sequence[str]) -> Drill:
-        """Return what the ids of a place alone put into the template."""
-        filters = {key: ids[at] for key, at in self.of_filters.items()}
-        return {**{key: ids[at] for key, at in self.of_parts.items()}, **({"filters": filters} if filters else {})}
-
-    def filled(self, ids: Sequence[str]) -> Drill:
-        """Return the template with the ids of a place."""
-        of_parts = {key: ids[at] for key, at in self.of_parts.items()}
-        filters = {**self.filters, **{key: ids[at] for key, at in self.of_filters.items()}}
-        return {**self.parts, **of_parts, **({"filters": filters} if filters else {})}
-
-
-def placeholders_of(dimension: str) -> tuple[str, ...]:
-    """Return the placeholders that stand for the member of a dimension."""
-    return (f"{{column.members.{dimension}}}", f"{{row.members.{dimension}}}", "{row.key}")
+def filled(template: Drill, ids: Mapping[str, str]) -> Drill:
+    """Return a template with ids in place of its placeholders, without those that have none and their keys."""
+    return {
+        key: filled(text, ids) if key == "filters" else ids[text] if is_placeholder(text) else text
+        for key, text in template.items()
+        if not is_placeholder(text) or text in ids
+    }
 
 
 def is_placeholder(text: object) -> bool:

@@ -13,7 +13,7 @@ from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop, watched
 from engine.notes.currency_notes import MIXED
 from engine.present.answers.budget import DataRef, Json, LeftOut, UncutAnswer, cut_list, period_json
-from engine.present.answers.drill_template import TOOL, FillingShape, sides_json
+from engine.present.answers.drill_template import TOOL, filled, sides_json
 from engine.present.answers.full_reports import currency_json, freshness_json, full_period_json
 from engine.present.answers.reports import scenario_json, short_freshness
 from engine.present.charts.charts import Chart
@@ -191,7 +191,7 @@ def own_drill(row: ExplainedRow, template: Json) -> Json:
         return {"drill": None}
     if not template:
         return {"drill": figure_drill(row.drill)}
-    inside = FillingShape.of(template, {KEY: 0}).filled([row.key])
+    inside = filled(template, {KEY: row.key})
     if joined(inside, row.drill) == inside:
         return {}
     return {"drill": row.drill}

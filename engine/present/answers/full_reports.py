@@ -133,7 +133,7 @@ def row_json(report: ReportData, down: LayoutRow) -> Json:
             **(labels_json(place) if len(place.members) > 1 else {}),  # a single member's label is the row's label
             **into_parent_json(place),
             **own_currency(place.currency),
-            **drill_json(place.drill),
+            **drill_json(report.drill.at(place.members)),
         }
     line = report.lines[down.line]
     unit = report.unit(line, Comparison.FIGURE)
@@ -219,7 +219,7 @@ def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
         **own_currency(column.currency or place.currency),
         "unit": "fraction" if is_share else None,
         "format": "percent" if is_share else None,
-        **drill_json(joined(column.drill, place.drill)),
+        **drill_json(joined(column.drill, report.drill.at(place.members))),
     }
 
 

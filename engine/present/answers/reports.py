@@ -188,9 +188,9 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
                 {
                     **scenario_json(column, column.window),
                     **own_currency(column.currency),
-                    **drills.of_column(column),
+                    **drills.of_column(at),
                 }
-                for column in report.columns
+                for at, column in enumerate(report.columns)
             ],
             **({"dimensions": list(report.breakdown)} if report.breakdown else {}),
             "rows": [self._place(*row) for row in watched(sheet.figures())],
@@ -208,7 +208,7 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
             **({"is_total": True} if self.report.breakdown and place.is_total else {}),
             **({"label": self.report.total_words(column)} if column.close and place.is_total else {}),
             **own_currency(column.currency or place.currency),
-            **self.drills.of_column(column, place),
+            **self.drills.of_column(across.column, place),
         }
 
     def _lines(self, sheet: Layout) -> Iterator[Json]:

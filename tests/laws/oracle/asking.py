@@ -10,8 +10,7 @@ from typing import Any
 from engine.door import Door
 from engine.model.exact import Exact
 from engine.model.formulas import Nothing as EngineNothing
-from engine.report.data import ReportData
-from engine.report.drill import filter_json
+from engine.report.data import ReportData, filter_json
 from engine.report.report import Report
 from tests.laws.oracle.books import OracleBooks
 from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Figure

@@ -149,15 +149,6 @@ def test_a_long_list_is_read_item_by_item_so_that_a_call_stops_within_it(
     assert sum(looks) >= len(report.places) // STRIDE > 0
 
 
-def test_a_report_that_the_release_before_kept_with_its_frame_is_opened(demo_books: Door) -> None:
-    report = demo_books.statement("pnl", scenarios={"A": "actual"}, period="2026-01", dimensions=["organisation"])
-    header, figures = read(keep(report))
-    frame = report.frame.to_arrow()
-    columns = dict(zip([*frame.column_names, *figures.column_names], [*frame.columns, *figures.columns], strict=True))
-    former = write(pa.table(columns), {**header, "kind": "report 1", "width": frame.num_columns})
-    assert_same(opened(former, demo_books.reader), report)
-
-
 def test_a_snapshot_names_no_line_of_the_instance_files(european_books: Door) -> None:
     report = european_books.statement("full_pnl", scenarios={"A": "actual"}, period="2026-01")
     header, _ = read(keep(report))
