@@ -35,6 +35,15 @@ THIRDS = """
     SHARED C      0.5
     S      B      1
 """
+APART = """
+    node   parent weight
+    TOP    -      1
+    S      TOP    1
+    N      -      1
+    N      TOP    0
+    OUT    -      0
+    SHARED OUT    1
+"""
 ROWS = """
     date       scenario cc     amount
     2026-02-10 actual   SHARED 870
@@ -96,6 +105,23 @@ def test_a_node_below_another_of_a_filter_adds_nothing(tmp_path: Path) -> None:
     assert cost(books, "NORD", "N") == Decimal(555)
     with pytest.raises(AmbiguousWeight):
         cost(books, "TOTAL", "NORD")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "amount"),
+    [
+        (["TOP"], "45.5"),
+        (["TOP", "N"], "165.5"),
+        (["N", "TOP"], "165.5"),
+        (["(all)", "N"], "165.5"),
+        (["(all)", "OUT"], "1035.5"),
+        (["SHARED", "(all)", "N"], "1035.5"),
+    ],
+)
+def test_a_node_by_an_edge_of_weight_0_alone_does_not_lie_below_another(
+    tmp_path: Path, nodes: list[str], amount: str
+) -> None:
+    assert cost(split_books(tmp_path, tree=APART, adds=False), *nodes) == Decimal(amount)
 
 
 @pytest.mark.parametrize("tree", [TREE, THIRDS.replace("0.5", "-0.25")])

@@ -1,13 +1,13 @@
 """Paths: the leaves of several nodes of a tree, where one may lie below another and a leaf below several."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from engine.model.errors import AmbiguousWeight
 from engine.model.exact import ONE, Exact
 from engine.model.members.member_sets import Leaves
-from engine.model.scope import ALL, OWN
+from engine.model.scope import ALL, OWN, UNASSIGNED
 
 
 class Tree(Protocol):
@@ -35,8 +35,13 @@ class Tree(Protocol):
     def splits_below(self, member: str) -> Iterable[int]:
         """Return those of `splits` that reach a node, or one below it, so."""
 
-    def nodes_below(self, member: str) -> AbstractSet[str]:
-        """Return a node and all nodes below it."""
+    @property
+    def roots(self) -> Sequence[tuple[str, Exact]]:
+        """The nodes without a parent, with their weights."""
+
+    @property
+    def edges(self) -> Mapping[str, Sequence[tuple[str, Exact]]]:
+        """The nodes below each node, with the weights of their edges."""
 
 
 def joined_nodes(tree: Tree, ids: Iterable[str], counts: Callable[[int], bool]) -> Leaves:
@@ -94,7 +99,20 @@ def is_inside(tree: Tree, member: str, members: Iterable[str]) -> bool:
     """Tell whether a node lies below another of some nodes; its own postings lie below it."""
     node = member.removesuffix(OWN)
     others = (other for other in members if other != member)
-    return any(other == ALL or node in tree.nodes_below(other) for other in others)
+    return any(node in nodes_below(tree, other) or (other, node) == (ALL, UNASSIGNED) for other in others)
+
+
+def nodes_below(tree: Tree, member: str) -> AbstractSet[str]:
+    """Return a node and all nodes below it, of all members those below the roots; an edge of weight 0 is none."""
+    below, ahead = set[str](), [member]
+    if member == ALL:
+        ahead = [root for root, weight in tree.roots if weight]
+    while ahead:
+        node = ahead.pop()
+        if node not in below:
+            below.add(node)
+            ahead.extend(child for child, weight in tree.edges.get(node, ()) if weight)
+    return below
 
 
 def two_weights(tree: Tree, member: str, weight: Exact, other: Exact) -> AmbiguousWeight:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.model.caching import LazyTable, cached_method
 from engine.model.exact import ONE, Exact
 from engine.model.members.member_sets import LeafMembers, Leaves, Texts, Visible, every_leaf
-from engine.model.members.paths import joined_nodes, leaves_met_again
+from engine.model.members.paths import joined_nodes, leaves_met_again, nodes_below
 from engine.model.scope import ALL, OWN, UNASSIGNED
 
 Edges = Sequence[tuple[str, Exact]]  # nodes in their order, each with its weight
@@ -216,18 +216,14 @@ class RaggedNodes(Struct, frozen=True, dict=True):
             elif key not in done:
                 path[key] = iter([child for child, _ in self.edges.get(key, ())])
 
-    def nodes_below(self, member: str) -> frozenset[str]:
-        """Return a node and all nodes below it."""
-        return frozenset(self._downward([member] if member in self.names else ()))
-
     @cached_property
     def splits(self) -> frozenset[int]:
         """The leaves that reach a node by several paths whose equal weights are not 1."""
-        return frozenset(code for root, _ in self.roots for code in self.splits_below(root))
+        return frozenset().union(*map(self._splits_of, self.edges))
 
     def splits_below(self, member: str) -> frozenset[int]:
         """Return the leaves that reach a node, or one below it, by several paths whose equal weights are not 1."""
-        nodes = () if self.is_simple else self.nodes_below(member)
+        nodes = () if self.is_simple or member == ALL else nodes_below(self, member)
         return frozenset().union(*map(self._splits_of, nodes))
 
     def joined(self, ids: Iterable[str], counts: Callable[[int], bool] = every_leaf) -> Leaves:
