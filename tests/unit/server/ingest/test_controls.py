@@ -196,6 +196,6 @@ def test_the_page_has_the_control_tables_of_real_books(
     assert f"\ncontrol {line}\n" in PAGE.read_text(encoding="utf-8")
     amount = "cast(nullif(amount, '') as decimal(38, 2))"
     read = f"select count(*), sum({amount}) from read_csv('{folder / file}', all_varchar = true)"  # noqa: S608 - a file of ours
-    rows, total = duckdb.sql(read).fetchall()[0]
+    rows, total = duckdb.execute(read).fetchall()[0]
     assert line.startswith(f"{file}: {rows:,} rows; amount {rows:,}")
     assert f"Σ {total:,}" in line
