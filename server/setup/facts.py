@@ -28,6 +28,7 @@ from server.setup.figures import exact_figures, largest
 from server.setup.open_facts import (
     MOST_PLACES,
     amount_columns,
+    grouped_rows,
     lack_of_time,
     lost_figures,
     named_kinds,
@@ -108,7 +109,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     answers.questions += [*several_scenarios(found, said), *found.doubts, *zero_formulas(found, amounts, said)]
     nominated = () if found.across else found.nomination.questions
     answers.questions += nominated or over_time(found, settled, amounts, said)
-    answers.open += [*unread_amounts(found, amounts, findings), *lost_figures(found, amounts)]
+    answers.open += [*grouped_rows(found), *unread_amounts(found, amounts, findings), *lost_figures(found, amounts)]
     scenario, scenarios, aliases = scenarios_of(found, said, members)
     year = found.first(ColumnRole.YEAR) if time.grain is Grain.YEAR and not time.constants else None
     column = found.first(ColumnRole.TIME) or year

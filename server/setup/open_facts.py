@@ -19,6 +19,7 @@ from server.setup.questions import Choice, OpenQuestion
 from server.setup.roles import TableProfile, period_parts
 from server.setup.words import scenario_kinds
 
+FEWEST_GROUPS: Final = 2  # headings that make a grouped report
 MOST_PLACES: Final = 12  # that a measure is proposed with
 OTHER_DIGIT: Final = re.compile(r"(?![0-9])\d")  # of another script, whatever marks stand beside it
 HOW_AMOUNTS: Final = (
@@ -116,6 +117,28 @@ def amount_columns(found: TableProfile) -> list[NumberColumn]:
     chosen = [column for role in roles for column in found.having(role)]
     columns = (found.columns[column].number or number_column(found.table.sample, column) for column in chosen)
     return [column for column in columns if column is not None]
+
+
+def grouped_rows(found: TableProfile) -> Iterator[str]:
+    """Yield why a report is refused whose account stands once above its postings, in rows without a day."""
+    time = found.first(ColumnRole.TIME)
+    if time is None or found.first(ColumnRole.ACCOUNT) is not None:
+        return
+    frame = found.table.sample.frame
+    dated = frame[time].is_not_null()
+    for column in frame.columns:
+        filled = frame[column].is_not_null()
+        if column == time or filled.sum() < FEWEST_GROUPS or (filled & dated).any() or not dated.any():
+            continue
+        first = filled.arg_true()[0]
+        if int(first) < int(dated.arg_true()[0]):
+            place = located(column, [(frame[column][first], found.table.sample.rows[first])])
+            yield (
+                f"{found.name}: {place} stands above rows with a {time} and in none of them, as an account above its "
+                "postings. Export a list in which every row has its account, or bring the file into DuckDB and carry "
+                f"it down in sql: last_value({column} ignore nulls) over (order by rowid); docs/recipes/files.md"
+            )
+            return
 
 
 def unread_amounts(found: TableProfile, columns: Sequence[NumberColumn], findings: Findings) -> Iterator[str]:

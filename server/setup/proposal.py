@@ -28,6 +28,7 @@ from server.setup.dimensions import (
 from server.setup.facts import GRAIN_COLUMNS, FactsTable, facts_table, profile_facts
 from server.setup.figures import exact_figures, largest
 from server.setup.journals import find_journal
+from server.setup.marks import without_marks
 from server.setup.open_facts import HOW_AMOUNTS
 from server.setup.periods import said_periods, unread_time
 from server.setup.questions import Choice, OpenQuestion
@@ -133,7 +134,7 @@ def readable_tables(tables: Sequence[SourceTable], answers: Answers) -> Iterator
         if table.fault is not None and not is_unused:
             raise NoBooks(f"{table.fault}, or say files: {{'{table.name}': {{is: unused}}}} with --answers FILE")
         if not is_unused:
-            yield table
+            yield without_marks(table)
 
 
 def profile_of(table: SourceTable, answers: Answers) -> TableProfile:

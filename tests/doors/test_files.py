@@ -25,7 +25,6 @@ QUESTIONS = {  # that no figure of the file decides, with the right answer
     "total-word-in-text": "{totals: keep}",
 }
 REFUSALS = {  # may be refused, if the refusal says this
-    "amounts-with-euro": r"numbers:|sql",
     "answers-unknown-column": r"(?s)Buchungstag.*date.*account.*amount",
     "datev-extf": r"is a DATEV batch \(EXTF\), which is not read: export .* as CSV",
     "grouped-report": r"sql",

@@ -29,7 +29,7 @@ AMOUNTS = ("1.234,50", "-2.234,50", "-99,99")
     ("amounts", "strange"),
     [
         (("1.234,50 S", "2.234,50 H", "99,99 H"), "1.234,50 S"),
-        (("1.234,50 €", "-2.234,50 €", "-99,99 €"), "1.234,50 €"),
+        (("1.234,50 €", "-2.234,50 $", "-99,99 €"), "1.234,50 €"),
         (("1.234,50", "–2.234,50", "–99,99"), "–2.234,50"),
     ],
 )
@@ -49,7 +49,6 @@ def test_amounts_that_no_load_reads_are_refused_by_their_text(
 @pytest.mark.parametrize(
     "amounts",
     [
-        ("1,50", "−2,50", "3,50"),
         ("1,50", "- 2,50", "3,50"),
         ("1,50", "٢,50", "3,50"),
         ("1,50", "٢٫٥٠", "3,50"),
@@ -96,7 +95,7 @@ def test_days_that_nothing_reads_are_answered_with_a_format(tmp_path: Path, caps
         ("Konto;Bezeichnung;Q1;Q2;Q3;Q4\n0400;Maschinen;1;2;3;4\n8400;Erlöse;5;6;7;8\n", "Q1, Q2, Q3, Q4"),
         ("Konto;Bezeichnung;Betrag\n0400;Maschinen;1\n8400;Erlöse;5\n", "Betrag"),
         ("Konto;Bezeichnung;Jahr gesamt\n0400;Maschinen;1,50\n8400;Erlöse;5,00\n", "Jahr gesamt"),
-        ("Datum;Konto;Betrag\n31.12.2025;0400;1,50 €\n30.12.2025;8400;2,50 €\n", "Betrag '1,50 €'"),
+        ("Datum;Konto;Betrag\n31.12.2025;0400;1,50 S\n30.12.2025;8400;2,50 H\n", "Betrag '1,50 S'"),
     ],
 )
 def test_a_file_of_amounts_is_never_left_out_in_silence(
