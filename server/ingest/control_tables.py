@@ -8,6 +8,7 @@ from server.files.rejects import exact_decimal
 from server.ingest.controls import AmountControl, CellSum, FileControl
 
 PRIVATE_FILE = 0o600
+MAX_REPORTS = 100  # of a feed's loads that are kept
 
 
 def control_line(file: FileControl, *, money: bool) -> str:
@@ -73,6 +74,12 @@ def figure(total: CellSum, amount: AmountControl) -> str:
 def count(rows: int, noun: str) -> str:
     """Return a number of things in words."""
     return f"{rows:,} {noun}{'' if rows == 1 else 's'}"
+
+
+def prune_controls(folder: Path, binding: str) -> None:
+    """Delete the control tables of a feed's loads but for the last ones; a name begins with the time of its load."""
+    for path in sorted(folder.glob(f"*Z-{binding}-*.txt"))[:-MAX_REPORTS]:
+        path.unlink(missing_ok=True)
 
 
 def controls_file(folder: Path, load_id: str) -> Path:

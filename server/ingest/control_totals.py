@@ -210,8 +210,8 @@ class Closings:
 
     def result(self) -> ControlResult:
         """Return the result."""
-        said = "opening and amount are closing" if self._opening else "closings go on from the one before"
-        return self._tally.result(f"times {said}")
+        said = "rows have opening + amount = closing" if self._opening else "closings continue the one before"
+        return self._tally.result(said)
 
 
 class TotalRows:

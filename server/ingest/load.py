@@ -29,7 +29,7 @@ from server.feeds.feeds import Binding, LoadAttempt, LoadStatus
 from server.files.detection import PLAIN_READING
 from server.files.findings import written_keys
 from server.files.rejects import VALIDATE, LoadFailed, Rejects, RejectSum, write_report
-from server.ingest.control_tables import controls_file, write_controls
+from server.ingest.control_tables import controls_file, prune_controls, write_controls
 from server.ingest.controls import FileControl
 from server.ingest.delivery import Delivery, Progress, rank
 from server.ingest.folder import BooksFolder, is_free, lock_targets
@@ -79,7 +79,8 @@ class AttemptRecorder:
     def __exit__(self, _: type[BaseException] | None, fault: BaseException | None, __: TracebackType | None) -> None:
         manifest = manifest_of(self.place)
         for delivery in self.deliveries:
-            write_controls(delivery.control.files, controls_file(self.place.controls, delivery.load_id))
+            if write_controls(delivery.control.files, controls_file(self.place.controls, delivery.load_id)):
+                prune_controls(self.place.controls, delivery.binding.key)
             attempt = self.ended(delivery, fault, manifest)
             try:
                 self.loads.finish(attempt)

@@ -113,7 +113,7 @@ def tell_controls(files: Sequence[FileControl], report: Path, *, money: bool) ->
     """Print a line for each file, or its whole control table where one fails, and where all tables are."""
     lines = [line for file in files for line in told_control(file, money=money)]
     for line in lines[:MAX_LINES]:
-        out.print(f"  control {line}", markup=False, soft_wrap=True)
+        out.print(f"  {line}", markup=False, soft_wrap=True)
     if files:
         more = f"{len(lines) - MAX_LINES:,} more lines; " if len(lines) > MAX_LINES else ""
         out.print(f"  control tables: {more}{report}", markup=False, soft_wrap=True)
@@ -121,10 +121,9 @@ def tell_controls(files: Sequence[FileControl], report: Path, *, money: bool) ->
 
 def told_control(file: FileControl, *, money: bool) -> Iterator[str]:
     """Yield the control of a file as it is shown at a terminal."""
-    if file.fails and money:
-        yield from control_table(file)
-    else:
-        yield control_line(file, money=money)
+    first, *rest = control_table(file) if file.fails and money else [control_line(file, money=money)]
+    yield f"control {first}"
+    yield from rest
 
 
 def tell_rejects(

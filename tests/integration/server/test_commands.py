@@ -285,3 +285,16 @@ def test_an_instance_may_be_named_from_where_one_is(own: tuple[Path, Path]) -> N
     ran = subprocess.run(command, cwd=instance.parent, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr  # with the stores that it embeds below that folder
     assert (instance / ".tieout" / "postgres" / "data" / "PG_VERSION").exists()
+
+
+def test_a_terminal_shows_two_hundred_lines_of_control_tables(monthly: Path) -> None:
+    path = monthly / "integrations.yaml"
+    known = yaml.safe_load(path.read_text())
+    known["bindings"]["gl"] |= {"load": "full", "file": "gl_*.csv"}
+    path.write_text(yaml.safe_dump(known))
+    for number in range(203):
+        (monthly / "data" / f"gl_{number:03}.csv").write_text("date,scenario,account,amount\n2021-01-05,actual,10,1\n")
+    said = tieout("load", "--instance", monthly).stdout.splitlines()
+    assert len([line for line in said if line.startswith("  control gl_")]) == 200
+    (report,) = [line.partition("lines; ")[2] for line in said if "control tables: 6 more lines; " in line]
+    assert len(re.findall(r"^gl_", Path(report).read_text(), re.MULTILINE)) == 206

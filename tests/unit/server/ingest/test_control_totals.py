@@ -54,9 +54,9 @@ def test_debits_and_credits_are_equal_in_a_file_and_in_each_journal(tmp_path: Pa
 def test_the_closing_balance_of_a_row_is_its_opening_one_and_the_amount(tmp_path: Path) -> None:
     text = "date,account,ob_d,ob_c,amount,cb\n2026-01-31,1,10,,2.50,12.50\n2026-01-31,2,,4,1,-3\n"
     keys: dict[str, Any] = {"control_totals": {"opening": ["ob_d", "ob_c"], "closing": "cb"}}
-    assert told(tmp_path / "a", text, **keys)[0] == ["2 of 2 times opening and amount are closing"]
+    assert told(tmp_path / "a", text, **keys)[0] == ["2 of 2 rows have opening + amount = closing"]
     said, wrong = told(tmp_path / "b", text + "2026-01-31,3,,,1,\n2026-01-31,4,1,,7391.17,7392.18\n", **keys)
-    assert (said, wrong) == (["2 of 3 times opening and amount are closing (not row 5)"], ["row 5 differs by 0.01"])
+    assert (said, wrong) == (["2 of 3 rows have opening + amount = closing (not row 5)"], ["row 5 differs by 0.01"])
 
 
 def test_balances_run_on_from_row_to_row_of_an_account(tmp_path: Path) -> None:
@@ -66,9 +66,9 @@ def test_balances_run_on_from_row_to_row_of_an_account(tmp_path: Path) -> None:
     )
     keys: dict[str, Any] = {"control_totals": {"closing": "saldo", "within": "account"}}
     head = "date,account,amount,saldo\n"
-    assert told(tmp_path / "a", head + rows, **keys)[0] == ["3 of 3 times closings go on from the one before"]
+    assert told(tmp_path / "a", head + rows, **keys)[0] == ["3 of 3 closings continue the one before"]
     said, wrong = told(tmp_path / "b", head + rows.replace(",86", ",88"), **keys)
-    assert said == ["1 of 3 times closings go on from the one before (not rows 6, 7)"]
+    assert said == ["1 of 3 closings continue the one before (not rows 6, 7)"]
     assert wrong == ["row 6 differs by 2", "row 7 differs by -2"]
 
 

@@ -156,6 +156,17 @@ def test_money_stands_in_the_report_that_only_this_user_reads(tmp_path: Path) ->
     assert not re.search(r"7,?391|14,?790|8\.125", told)
 
 
+def test_the_reports_of_the_last_hundred_loads_of_a_feed_are_kept(tmp_path: Path) -> None:
+    instance, folder = instance_of(tmp_path, f"{HEAD}2026-01-31,1,5\n"), tmp_path / "state" / "controls"
+    folder.mkdir(parents=True)
+    names = [f"20250101T{n:06}Z-{feed}-0badcafe.txt" for n in range(100) for feed in ("gl", "gl_budget")]
+    for name in names:
+        (folder / name).touch()
+    (done,) = load_feeds(instance, tmp_path / "state")
+    left = {path.name for path in folder.iterdir()}
+    assert left == {*names[1:], f"{done.load}.txt"}
+
+
 def test_hidden_rows_of_a_sheet_are_loaded_and_told(tmp_path: Path) -> None:
     instance = instance_of(tmp_path, "", file="gl.xlsx", map={"text": {"constant": "x"}})
     path = instance / "data" / "gl.xlsx"
