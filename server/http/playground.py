@@ -18,9 +18,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from server.base.settings import Settings
-from server.tools.tool import DIST, PLAYGROUND
+from server.tools.tool import DIST, PLAYGROUND, way_to_build
 
-NOT_BUILT = "The playground is not built, for it takes Node. Run `make widgets`, then start the server again.\n"
 INLINE = re.compile(r"<(script|style)[^>]*>(.*?)</\1>", re.DOTALL)
 FRAME = """<!doctype html>
 <meta charset="utf-8">
@@ -120,7 +119,7 @@ def serve_page(page: Page | None, settings: Settings) -> Callable[[Request], Awa
         if request.headers.get("origin", settings.origins[0]) not in settings.origins:
             return PlainTextResponse("Invalid Origin header\n", 403, HEADERS)
         if page is None:
-            return PlainTextResponse(NOT_BUILT, 404, HEADERS)
+            return PlainTextResponse(f"The playground is not built: {way_to_build()}.\n", 404, HEADERS)
         return HTMLResponse(page.text, headers=page.headers)
 
     return answer

@@ -29,6 +29,13 @@ DIST = Path(__file__).parents[2] / "widgets" / "dist"  # where `make widgets` bu
 PLAYGROUND = "playground.html"  # which shows them to the one user of a machine
 
 
+def way_to_build(folder: Path = DIST) -> str:
+    """Return what to do where the views are not built: a checkout builds them, a wheel comes with them or without."""
+    if (folder.parent / "build.mjs").is_file():
+        return "run `make widgets`, which takes Node, then start the server again"
+    return "install a wheel that was built where Node is"
+
+
 class Widget(Struct, frozen=True, kw_only=True):
     """One view: its name, and what a host lists it as."""
 

@@ -28,7 +28,7 @@ from server.run.stdio.private_socket import (
 from server.run.workers.process import run_folder
 from server.run.workers.supervisor import WORKERS, Supervisor
 from server.telemetry.logs import log_to
-from server.tools.tool import DIST, PLAYGROUND
+from server.tools.tool import DIST, PLAYGROUND, way_to_build
 
 log = logging.getLogger("tieout")
 
@@ -118,5 +118,5 @@ def announcement(settings: Settings, name: str, key: DevKey | None, *, printed: 
 def playground_of(settings: Settings, key: DevKey) -> str:
     """Return where the playground is, with the key in the part of the address that browsers send nowhere."""
     if not (DIST / PLAYGROUND).is_file():
-        return "playground: not built; `make widgets` builds it and takes Node\n"
+        return f"playground: not built: {way_to_build()}\n"
     return f"playground: {settings.base_url}/#key={quote(key.key, safe='')}\n"

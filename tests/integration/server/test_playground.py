@@ -17,7 +17,7 @@ from server.auth.bearer import KEY_FILE, DevKey, dev_key
 from server.base.settings import Settings
 from server.http.playground import playground
 from server.run.commands.serve import announcement
-from server.tools.tool import DIST, PLAYGROUND
+from server.tools.tool import DIST, PLAYGROUND, way_to_build
 from tests.support.issuing import issuing
 from tests.support.many import HOST, serving_many, write_books
 from tests.support.programs import missing
@@ -181,4 +181,9 @@ def test_what_is_printed_has_the_key_where_browsers_send_it_nowhere() -> None:
     if (DIST / PLAYGROUND).is_file():
         assert printed == f"{ORIGIN}/#key={'a%2Fb%2Bc' * 8}"
     else:
-        assert printed == "not built; `make widgets` builds it and takes Node"
+        assert printed == f"not built: {way_to_build()}"
+
+
+def test_what_to_do_where_it_is_not_built_is_said_of_a_checkout_and_of_a_wheel(tmp_path: Path) -> None:
+    assert "make widgets" in way_to_build()
+    assert way_to_build(tmp_path / "dist") == "install a wheel that was built where Node is"
