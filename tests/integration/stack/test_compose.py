@@ -168,6 +168,20 @@ def test_a_provider_of_your_own_takes_the_place_of_the_bundled_one(filled: dict[
     assert services["server"]["environment"]["SVC_OIDC_ISSUER"] == "https://login.example.com"
 
 
+def test_several_servers_have_a_port_each(filled: dict[str, str], tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "operations" / "install.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(services:\n  server:\n    scale: .*?)```", page, re.DOTALL)
+    override = tmp_path / "compose.override.yaml"
+    override.write_text(block, encoding="utf-8")
+    model = compose(filled, "--file", str(override), "config", "--format", "json")
+    assert model.returncode == 0, model.stderr
+    server = json.loads(model.stdout)["services"]["server"]
+    assert server["scale"] == 2
+    assert [(port["host_ip"], port["published"], port["target"]) for port in server["ports"]] == [
+        ("127.0.0.1", "8769-8770", 8769)
+    ]
+
+
 def test_an_instance_that_is_not_there_is_not_made(services: Services) -> None:
     mounted = [
         volume
