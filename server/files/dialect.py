@@ -138,7 +138,7 @@ def detect_header_row(records: Sequence[Record]) -> int | None:
 
 def is_heading(names: Sequence[str]) -> bool:
     """Tell whether cells are names of columns: most are words, and the numbers among them are years or months."""
-    numbers = [name for name in names if NUMBER.match(name)]
+    numbers = [name for name in names if NUMBER.match(name) or is_period(name)]
     words = [name for name in names if name not in numbers]
     return bool(words) and all(map(is_period, numbers)) and all(re.search(r"[^\W\d_]", word) for word in words)
 
