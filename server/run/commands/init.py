@@ -10,6 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from engine.door import Door
+from engine.model.errors import Refusal
+from engine.model.profiles import EVERYONE
 from server.base.settings import Settings
 from server.feeds.file_kinds import kind_of
 from server.feeds.instance import read_instance
@@ -20,6 +23,7 @@ from server.files.sampling import SourceTable, sample_source
 from server.files.workbook_reader import READER
 from server.run.commands import load
 from server.run.commands.console import ASKED, DONE, FAULTY, err, out
+from server.run.shelves import open_shelf
 from server.setup.answers import Answers, BadAnswer, read_answers
 from server.setup.instance_files import instance_files
 from server.setup.proposal import BooksProposal, NoBooks, propose
@@ -79,11 +83,22 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
     settings = replace(settings, instance=folder)
     status = load.run(argparse.Namespace(binding=[], period=None, due=None), settings)
     if status == DONE:
+        tell_statement(settings)
         out.print(f"\nServe it: tieout serve --instance {folder}", markup=False)
     else:
         says = f"Written, and not loaded. Edit {folder} and run: tieout load --instance {folder}"
         err.print(f"{says}; or mend the files, remove {folder} and run tieout init again.", markup=False)
     return status
+
+
+def tell_statement(settings: Settings) -> None:
+    """Print the first statement of the books, by which a person sees at once whether they are theirs."""
+    instance = read_instance(settings.instance)
+    door = Door(open_shelf(instance, settings.instance, settings.store), EVERYONE)
+    try:
+        out.print(f"\n{door.statement()!r}", markup=False)
+    except Refusal as refusal:
+        out.print(f"\nThe first statement has no answer: {refusal}", markup=False)
 
 
 def propose_asking(tables: Sequence[SourceTable], answers: Answers, name: str, ask: Ask | None) -> BooksProposal:

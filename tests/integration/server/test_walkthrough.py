@@ -28,6 +28,10 @@ def test_two_commands_lead_to_a_statement_over_the_wire(tmp_path: Path, make: Ma
     file, state = make(tmp_path), tmp_path / "state"
     made = tieout("init", tmp_path / "books", "--from", *file.files, SVC_STATE_DIR=str(state))
     assert made.returncode == 0, made.stderr
+    shown, _, ends = made.stdout.partition("Serve it: tieout serve --instance ")
+    assert ends
+    for label in file.figures:
+        assert f"{label} " in shown.rpartition("Written to ")[2], "the first statement is printed"
     with serving(tmp_path / "books", state) as server, connected(server.url, "auto") as client:
         figures = by_label(client.ask("run_statement_data"))
     assert {label: figures.get(label) for label in file.figures} == file.figures
