@@ -1,4 +1,7 @@
-"""Finance case T73: conditions on amounts in a metric's `where` hold row by row, before anything is added up."""
+"""Finance case T73: conditions on amounts in a metric's `where` hold row by row, before anything is added up.
+
+Rules: Over members.
+"""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Notes on blanks: each null is covered by one note of the list, the first whose cause holds; each in its own test."""
+"""Notes on blanks: each null is covered by one note of the list, the first whose cause holds; each in its own test.
+
+Rules: Blanks.
+"""
 
 from pathlib import Path
 from typing import Any

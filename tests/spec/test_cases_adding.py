@@ -1,4 +1,7 @@
-"""Finance cases T09, T11 and T31, and every other way to add up: over members and over time."""
+"""Finance cases T09, T11 and T31, and every other way to add up: over members and over time.
+
+Rules: Over members, Over time.
+"""
 
 from collections.abc import Mapping
 from decimal import Decimal

@@ -1,4 +1,7 @@
-"""Finance case T30: a blend reads one scenario through what is closed of it, another after."""
+"""Finance case T30: a blend reads one scenario through what is closed of it, another after.
+
+Rules: Blends and variants.
+"""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Finance cases T20-T22 and T35: calendar tables, windows over them, and what a comparison of them must say."""
+"""Finance cases T20-T22 and T35: calendar tables, windows over them, and what a comparison of them must say.
+
+Rules: Time, Comparing times.
+"""
 
 from datetime import date, timedelta
 from decimal import Decimal

@@ -1,4 +1,7 @@
-"""Finance cases T70 and T71: calendar years beside fiscal years, and beside the periods of a table."""
+"""Finance cases T70 and T71: calendar years beside fiscal years, and beside the periods of a table.
+
+Rules: Time.
+"""
 
 from collections.abc import Iterator
 from datetime import date, timedelta

@@ -1,4 +1,7 @@
-"""Finance cases T24-T33, T47, T51 and T61: variances, missing sides, signs and subtotals."""
+"""Finance cases T24-T33, T47, T51 and T61: variances, missing sides, signs and subtotals.
+
+Rules: Variances, Nothing.
+"""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Finance cases T65 and T66: amounts are converted as they are loaded, each at its own rate, and rounded once."""
+"""Finance cases T65 and T66: amounts are converted as they are loaded, each at its own rate, and rounded once.
+
+Rules: Rounding and scale.
+"""
 
 from decimal import Decimal
 from pathlib import Path

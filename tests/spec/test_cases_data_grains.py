@@ -1,4 +1,7 @@
-"""Data by week, quarter or year: where its balances close, and which windows it has."""
+"""Data by week, quarter or year: where its balances close, and which windows it has.
+
+Rules: Over time, Time.
+"""
 
 from datetime import date
 from decimal import Decimal

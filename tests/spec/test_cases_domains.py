@@ -1,4 +1,7 @@
-"""Finance cases T48-T50: statements over several domains that do not share every dimension."""
+"""Finance cases T48-T50: statements over several domains that do not share every dimension.
+
+Rules: Several domains.
+"""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Freshness: of every scenario of a domain, the loads that brought the days its figures are made of."""
+"""Freshness: of every scenario of a domain, the loads that brought the days its figures are made of.
+
+Rules: Freshness.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Finance cases T39-T46: nodes with postings of their own, operators, weights, alternate trees, unmapped leaves."""
+"""Finance cases T39-T46: nodes with postings of their own, operators, weights, alternate trees, unmapped leaves.
+
+Rules: Weights, Over members.
+"""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Finance cases T67 and T68: a cap that says so, and rows that add up to the cell."""
+"""Finance cases T67 and T68: a cap that says so, and rows that add up to the cell.
+
+Rules: Rows that tie.
+"""
 
 from collections.abc import Mapping
 from decimal import Decimal

@@ -1,4 +1,7 @@
-"""Finance cases T58-T66 and T69: rounding once, scale, large sums, noise, and the same load twice."""
+"""Finance cases T58-T66 and T69: rounding once, scale, large sums, noise, and the same load twice.
+
+Rules: Exact, Rounding and scale, Order.
+"""
 
 import json
 from decimal import ROUND_HALF_UP, Decimal

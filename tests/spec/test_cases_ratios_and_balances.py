@@ -1,4 +1,7 @@
-"""Finance cases T01-T11: ratios at their own level, and balances over time."""
+"""Finance cases T01-T11: ratios at their own level, and balances over time.
+
+Rules: Over members, Over time.
+"""
 
 from decimal import Decimal
 from pathlib import Path

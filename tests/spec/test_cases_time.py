@@ -1,4 +1,7 @@
-"""Finance cases T12-T23 and T34-T38: leap days, weeks, fiscal years, windows and codes that mean nothing."""
+"""Finance cases T12-T23 and T34-T38: leap days, weeks, fiscal years, windows and codes that mean nothing.
+
+Rules: Time, Comparing times.
+"""
 
 from decimal import Decimal
 from pathlib import Path

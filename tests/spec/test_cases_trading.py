@@ -1,4 +1,7 @@
-"""Finance case T77: trading years of weeks, with codes of their own, beside months and fiscal years."""
+"""Finance case T77: trading years of weeks, with codes of their own, beside months and fiscal years.
+
+Rules: Time.
+"""
 
 from datetime import date, timedelta
 from decimal import Decimal

@@ -1,4 +1,7 @@
-"""Finance cases T78 and T79: two dimensions of time in one breakdown, of two calendars and of one."""
+"""Finance cases T78 and T79: two dimensions of time in one breakdown, of two calendars and of one.
+
+Rules: Two dimensions of time.
+"""
 
 from collections.abc import Mapping
 from datetime import date

@@ -1,4 +1,7 @@
-"""Finance case T80: rows without a date are asked for alone; their figures are those of flows, and their rows tie."""
+"""Finance case T80: rows without a date are asked for alone; their figures are those of flows, and their rows tie.
+
+Rules: Rows without a date.
+"""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The worked cases of explained variances, V01 to V15; their figures come from the cases, not from the engine."""
+"""The worked cases of explained variances, V01 to V15, whose figures the engine never made. Rules: Explained variances."""
 
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,4 +1,7 @@
-"""The currency that is shown: that of the rows, `mixed` for several, else that of the books."""
+"""The currency that is shown: that of the rows, `mixed` for several, else that of the books.
+
+Rules: Over members.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""What a report says of amounts in several currencies: named where figures add them up, and only there."""
+"""What a report says of amounts in several currencies: named where figures add them up, and only there.
+
+Rules: Over members.
+"""
 
 from pathlib import Path
 from typing import Any

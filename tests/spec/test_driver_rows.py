@@ -1,4 +1,7 @@
-"""Rows of an explanation by drivers: each column adds up to its total."""
+"""Rows of an explanation by drivers: each column adds up to its total.
+
+Rules: Explained variances.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""Explained variances: the page's examples, refusals, kept results, files, charts, and what they ask of the store."""
+"""Explained variances: the page's examples, refusals, kept results, files, charts, and what they ask of the store.
+
+Rules: Explained variances.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,7 @@
-"""Filters: by periods as well as members, and never more figures than anybody reads."""
+"""Filters: by periods as well as members, and never more figures than anybody reads.
+
+Rules: Weights, Time.
+"""
 
 from pathlib import Path
 from typing import Any

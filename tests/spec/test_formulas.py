@@ -1,4 +1,7 @@
-"""Formulas of a request: exact figures of visible metrics, with the grammar, nulls and units of the catalogue."""
+"""Formulas of a request: exact figures of visible metrics, with the grammar, nulls and units of the catalogue.
+
+Rules: Order, Nothing.
+"""
 
 import re
 from fractions import Fraction

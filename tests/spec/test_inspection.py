@@ -1,4 +1,7 @@
-"""Inspection: rows as they stand, within limits, budget and scope."""
+"""Inspection: rows as they stand, within limits, budget and scope.
+
+Rules: Rows that tie.
+"""
 
 from decimal import Decimal
 from pathlib import Path

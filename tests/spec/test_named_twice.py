@@ -1,4 +1,7 @@
-"""A member that is named twice in one place counts once: in a metric's where, a filter, a variant, a profile."""
+"""A member that is named twice in one place counts once: in a metric's where, a filter, a variant, a profile.
+
+Rules: Over members.
+"""
 
 from decimal import Decimal
 from pathlib import Path

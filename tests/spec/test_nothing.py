@@ -1,4 +1,7 @@
-"""Nothing in formulas: what counts as 0, what makes the whole blank, and what a formula then is."""
+"""Nothing in formulas: what counts as 0, what makes the whole blank, and what a formula then is.
+
+Rules: Nothing.
+"""
 
 from decimal import Decimal
 

@@ -1,4 +1,7 @@
-"""A result names the open periods that its figures read: such a figure may still change."""
+"""A result names the open periods that its figures read: such a figure may still change.
+
+Rules: Blanks, Variances.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""Note outside_tree: leaves of the tree that a statement covers which have rows and which no line reaches."""
+"""Note outside_tree: leaves of the tree that a statement covers which have rows and which no line reaches.
+
+Rules: Over members.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,7 @@
-"""Note scenario_partial: a scenario holds fewer periods of the range, or lacks lines, beside another."""
+"""Note scenario_partial: a scenario holds fewer periods of the range, or lacks lines, beside another.
+
+Rules: Time, Comparing times.
+"""
 
 from datetime import date, timedelta
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Rankings: the top members, one row for the others that is computed as a total is, and what a cut answer keeps."""
+"""Rankings: the top members, one row for the others that is computed as a total is, and what a cut answer keeps.
+
+Rules: Ranking.
+"""
 
 from datetime import UTC, datetime
 from fractions import Fraction

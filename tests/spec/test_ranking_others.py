@@ -1,4 +1,7 @@
-"""The others of a ranking by a tree: over which leaves they are, and how many members they hold."""
+"""The others of a ranking by a tree: over which leaves they are, and how many members they hold.
+
+Rules: Ranking.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,7 @@
-"""Trees in which a leaf reaches one node by several paths: each counts, or the tree is refused."""
+"""Trees in which a leaf reaches one node by several paths: each counts, or the tree is refused.
+
+Rules: Weights.
+"""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Rows of a breakdown that share leaves say so, with the amount that they count twice."""
+"""Rows of a breakdown that share leaves say so, with the amount that they count twice.
+
+Rules: Weights.
+"""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Finance cases T74-T76: the sub-totals of a breakdown by several dimensions, each a figure of its own."""
+"""Finance cases T74-T76: the sub-totals of a breakdown by several dimensions, each a figure of its own.
+
+Rules: Sub-totals.
+"""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,4 +1,7 @@
-"""The notes on sums and names that mislead, and on what a call did not ask for."""
+"""The notes on sums and names that mislead, and on what a call did not ask for.
+
+Rules: Over time.
+"""
 
 from pathlib import Path
 from typing import Any

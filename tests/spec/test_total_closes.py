@@ -1,4 +1,7 @@
-"""The Total of balances over periods says which close it is."""
+"""The Total of balances over periods says which close it is.
+
+Rules: Over time.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""Operands that have no rows under a filter or a member, because their rows carry no member: the note names them."""
+"""Operands that have no rows under a filter or a member, because their rows carry no member: the note names them.
+
+Rules: Nothing.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,7 @@
-"""Note mixed_units: a sum over members of different units says so."""
+"""Note mixed_units: a sum over members of different units says so.
+
+Rules: Over members.
+"""
 
 from pathlib import Path
 from typing import Any

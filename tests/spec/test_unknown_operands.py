@@ -1,4 +1,7 @@
-"""Operands that are not known: what is not loaded is not zero in a sum, but in an open period."""
+"""Operands that are not known: what is not loaded is not zero in a sum, but in an open period.
+
+Rules: Nothing.
+"""
 
 from decimal import Decimal
 from fractions import Fraction

@@ -1,4 +1,7 @@
-"""Conditions that no member meets any more: a note on every figure that uses the metric, and a word at the load."""
+"""Conditions that no member meets any more: a note on every figure that uses the metric, and a word at the load.
+
+Rules: Over members.
+"""
 
 from decimal import Decimal
 from pathlib import Path
