@@ -1,4 +1,4 @@
-"""The worked cases of explained variances, V01 to V15, whose figures the engine never made. Rules: Explained variances."""
+"""The worked cases of explained variances, V01 to V15; figures come from the cases. Rules: Explained variances."""
 
 from collections.abc import Callable
 from fractions import Fraction
