@@ -240,4 +240,5 @@ def profile_facts(found: TableProfile, said: str | None = None) -> TableProfile:
     """Return what the columns of a table of facts are, without its rows of totals; `said` is what to do with others."""
     account, time = found.first(ColumnRole.ACCOUNT), found.first(ColumnRole.TIME)
     left = without_totals(found.table, account, amount_columns(found), time, said)
-    return replace(profile_table(left.table, found.overrides), totals=left.findings, doubts=left.doubts)
+    profiled = found if left.table is found.table else profile_table(left.table, found.overrides)
+    return replace(profiled, totals=left.findings, doubts=left.doubts)
