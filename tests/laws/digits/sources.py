@@ -90,6 +90,12 @@ def write_workbook(path: Path, lines: Iterable[Sequence[Any]]) -> None:
         book.save(path)
 
 
+def write_xlsm(cells: Cells, folder: Path, rows: Sequence[DrawnRow]) -> None:
+    """Write a workbook whose name says that it may hold macros."""
+    write_xlsx(cells, folder, rows)
+    (folder / "gl.xlsx").rename(folder / "gl.xlsm")
+
+
 def write_xlsx(cells: Cells, folder: Path, rows: Sequence[DrawnRow]) -> None:
     """Write a workbook."""
     write_workbook(folder / "gl.xlsx", [COLUMNS, *table(rows, cells)])
@@ -200,6 +206,7 @@ SOURCES: Final[Mapping[str, Source]] = {
     "xlsx, numbers": Source(write=partial(write_xlsx, doubles), **of_file("xlsx")),
     "xlsx, texts": Source(write=partial(write_xlsx, texts), **of_file("xlsx")),
     "xlsx, numbers and texts": Source(write=partial(write_xlsx, mixed), **of_file("xlsx")),
+    "xlsm, numbers": Source(write=partial(write_xlsm, doubles), **of_file("xlsm")),
     "parquet, double": parquet_of(DOUBLES, doubles),
     "parquet, decimal": parquet_of(DECIMALS, exact),
     "parquet, wide decimal": parquet_of(WIDE, exact),
