@@ -11,8 +11,8 @@ from threading import Thread
 def interrupt_on_sigterm() -> None:
     """Make SIGTERM act as an interrupt from the keyboard.
 
-    A database driver reacts to interrupts only, and a Python handler would not run before its query ends. A thread
-    therefore forwards the signal.
+    Polars reacts to interrupts only, and a Python handler would not run before its query ends. A thread therefore
+    forwards the signal.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)

@@ -9,6 +9,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
+from signal import SIGINT, siginterrupt
 from threading import Thread
 from typing import Any, Final, TypeVar
 
@@ -29,8 +30,8 @@ from server.files.sqlite import sqlite_rows
 
 PIECE = 500_000  # rows in memory at once
 CONNECT_SECONDS = 10
-CANCELLED = "canceling statement due to user request"  # by PostgreSQL
 CANCEL_SECONDS = 5.0  # that a driver has to end a cancelled query; afterwards it is left to the end of the process
+AGAIN_SECONDS = 0.1  # between two attempts to cancel a query
 Parameter = str | date
 Options = Mapping[str, str]
 Done = TypeVar("Done")
@@ -43,7 +44,6 @@ class Driver(Struct, frozen=True, kw_only=True):
     options: Callable[[ExtractRequest], Options]
     entrypoint: str | None = None
     session: Sequence[str] = ()  # statements before the query
-    cancels: bool = False  # whether a signal ends its call in the main thread
     binds_days: bool = True  # whether it binds days; otherwise they are bound as text
 
 
@@ -89,7 +89,6 @@ DRIVERS: Final[Mapping[SourceKind, Driver]] = {
         module="adbc_driver_postgresql",
         options=postgresql_options,
         session=("set default_transaction_read_only = on",),
-        cancels=True,
     ),
     SourceKind.DUCKDB: Driver(
         module="adbc_driver_duckdb",
@@ -123,7 +122,7 @@ def query_rows(asked: ExtractRequest, parameters: Mapping[str, Parameter]) -> Ge
     secrets = [asked.secret, with_timeout(asked.secret), *passwords(asked.secret)] if asked.secret else []
     query = number_parameters(asked.binding.extract, source.paramstyle)
     library = driver_library(asked.binding, driver)
-    thread, first = DriverThread(here=driver.cancels), 0
+    thread, first = DriverThread(), 0
     try:
         with driver_errors(CONNECT, f"source {source.key} cannot be reached", secrets):
             connect = partial(dbapi.connect, library, entrypoint=driver.entrypoint, db_kwargs=options, autocommit=True)
@@ -168,16 +167,15 @@ class DriverThread:
     """The thread of one connection: an interrupt of the main thread cancels the call of the driver under way.
 
     Drivers block in calls that no signal ends, and some cannot cancel a query. Such a thread is left to the end of the
-    process, and its connection is not closed. A driver that a signal cancels works `here`, in the thread of the caller.
+    process, and its connection is not closed.
     """
 
-    def __init__(self, *, here: bool) -> None:
+    def __init__(self) -> None:
+        siginterrupt(SIGINT, True)  # Polars makes waits go on after an interrupt, until what they wait for is there
         self.is_stuck = False
-        self._here = here
         self._opened: list[Any] = []
         self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
-        if not here:
-            Thread(target=self._work, name="database driver", daemon=True).start()
+        Thread(target=self._work, name="database driver", daemon=True).start()
 
     def open(self, call: Callable[[], Done], cancel: Callable[[], None] | None = None) -> Done:
         """Return the handle that a call opens; `end` closes it, even if an interrupt comes while it is opened."""
@@ -187,11 +185,9 @@ class DriverThread:
 
     def run(self, call: Callable[[], Done], cancel: Callable[[], None] | None = None) -> Done:
         """Return the result of a call, or raise what it raises."""
-        if self._here:
-            return call()
         ended: Future[Done] = Future()
-        self._calls.put((call, ended))
         try:
+            self._calls.put((call, ended))
             return ended.result()
         except KeyboardInterrupt:
             self._give_up(ended, cancel)
@@ -209,7 +205,8 @@ class DriverThread:
 
     def _give_up(self, ended: Future[Any], cancel: Callable[[], None] | None) -> None:
         if cancel is not None:
-            Thread(target=tried(cancel), name="cancel", daemon=True).start()  # which blocks in a driver that cannot
+            # in a thread of its own: it blocks in a driver that cannot
+            Thread(target=cancel_until, args=(ended, cancel), name="cancel", daemon=True).start()
         self.is_stuck = not wait([ended], CANCEL_SECONDS).done
 
     def _work(self) -> None:
@@ -221,14 +218,12 @@ class DriverThread:
                 ended.set_exception(fault)
 
 
-def tried(cancel: Callable[[], None]) -> Callable[[], None]:
-    """Return a call that may fail: what is cancelled may have ended, and its statement may be closed already."""
-
-    def call() -> None:
-        with suppress(Exception):  # nobody waits for what is cancelled
+def cancel_until(ended: Future[Any], cancel: Callable[[], None]) -> None:
+    """Cancel a call again and again until it ended: the first attempt may come before its query has begun."""
+    while not ended.done():
+        with suppress(Exception):  # what is cancelled may have ended, and its statement may be closed already
             cancel()
-
-    return call
+        wait([ended], AGAIN_SECONDS)
 
 
 @contextmanager
@@ -239,8 +234,6 @@ def driver_errors(status: LoadStatus, what: str, secrets: Sequence[str]) -> Iter
     try:
         yield
     except (DatabaseError, pa.ArrowException, OSError) as fault:
-        if CANCELLED in str(fault):
-            raise KeyboardInterrupt from None  # the driver takes an interrupt for itself, and ends its query
         known, otherwise = (REACHING, UNREACHED) if status is CONNECT else (REFUSALS, UNREFUSED)
         says = redact(in_words(fault, known, otherwise), secrets)  # a name in it may be one
         raise LoadFailed(status, f"{what}: {says}") from None

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import duckdb
 import pytest
+from adbc_driver_postgresql import dbapi
 
 from engine.instance.documents import InstanceFaults
 from server.feeds.feeds import LoadStatus
@@ -153,7 +154,7 @@ def test_an_interrupt_ends_a_query_that_runs(tmp_path: Path, source: dict[str, A
 
 
 def test_what_a_driver_opens_while_an_interrupt_comes_is_closed() -> None:
-    thread, connection = DriverThread(here=False), Mock()
+    thread, connection = DriverThread(), Mock()
 
     def connect() -> Mock:
         sleep(0.5)
@@ -165,6 +166,23 @@ def test_what_a_driver_opens_while_an_interrupt_comes_is_closed() -> None:
     thread.end()
     connection.close.assert_called_once_with()
     assert not thread.is_stuck
+
+
+def test_a_query_that_begins_after_the_interrupt_ends_as_well(embedded_server: str) -> None:
+    thread = DriverThread()
+    connection = thread.open(lambda: dbapi.connect(embedded_server, autocommit=True))
+    cursor, whole = thread.open(connection.cursor), []
+
+    def query() -> None:
+        sleep(0.5)  # until the server runs the query, a request to cancel it does nothing
+        cursor.execute("select pg_sleep(20)")
+        whole.extend(cursor.fetchall())
+
+    with pytest.raises(KeyboardInterrupt), interrupted(0.1):
+        thread.run(query, cursor.adbc_cancel)
+    assert not thread.is_stuck
+    assert not whole  # the interrupt did not wait for the result
+    thread.end()
 
 
 def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(tmp_path: Path) -> None:
