@@ -131,6 +131,10 @@ class Settings:
     """Largest part of a workbook, unpacked."""
     sheet_ratio: int = setting("SVC_SHEET_RATIO", 200)
     """Times that a part of a workbook of more than 16 MB may be larger unpacked than packed."""
+    archive_files: int = setting("SVC_ARCHIVE_FILES", 1000)
+    """Most files inside a .zip."""
+    archive_megabytes: int = setting("SVC_ARCHIVE_MEGABYTES", 16_384)
+    """Files inside a .gz or .zip, unpacked, all together."""
     workbook_megabytes: int = setting("SVC_WORKBOOK_MEGABYTES", 4096)
     """Memory of the process of a load that reads workbooks; at least 512."""
     init_seconds: int = setting("SVC_INIT_SECONDS", 60)

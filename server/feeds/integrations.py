@@ -98,7 +98,7 @@ class BindingPart(ExtractPart):
     target: LiveTable
     """Live table."""
     file: str | Annotated[dict[Key, str], Field(min_length=1)] | None = None
-    """folder: file name or pattern (*.csv, *.parquet, *.xlsx), with {period} for each period; of sql, by table."""
+    """folder: file name or pattern (*.csv, *.xlsx, gl.zip/*.csv), with {period} for each period; of sql, by table."""
     sheet: str | None = None
     """folder: sheet of a workbook; left out, the first."""
     extract: str | None = None

@@ -32,13 +32,28 @@ def refuse_bombs(archive: ZipFile, name: str) -> None:
             raise FileTooLarge(name, f"{says}, {ratio:,} times", f"{settings.sheet_ratio:,} times", "sheet_ratio")
 
 
-class SheetExtent:
-    """How far the cells with a value reach, counted from A1."""
+class CellReach:
+    """How far cells may reach, counted from A1."""
 
     def __init__(self, name: str) -> None:
         """`name` is that of the file and the sheet."""
         self._name = name
         self._most = read_settings().sheet_cells
+
+    def refuse_beyond(self, rows: int, columns: int) -> None:
+        """Raise FileTooLarge if a sheet of this size is too large."""
+        refuse_wide(columns, self._name)
+        if rows * columns > self._most:
+            what = f"its cells reach over {rows:,} rows and {columns:,} columns"
+            raise FileTooLarge(self._name, what, f"{self._most:,} cells", "sheet_cells")
+
+
+class SheetExtent:
+    """How far the cells with a value reach, counted from A1."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is that of the file and the sheet."""
+        self._reach = CellReach(name)
         self._rows = self._columns = 0
 
     def add(self, block: bytes) -> None:
@@ -50,10 +65,7 @@ class SheetExtent:
             self._add_rows(block)
         self._columns = max(self._columns, *map(column_number, columns - {b""}), 0)
         self._rows = max(self._rows, *map(int, rows - {b""}), 0)
-        refuse_wide(self._columns, self._name)
-        if self._rows * self._columns > self._most:
-            what = f"its cells reach over {self._rows:,} rows and {self._columns:,} columns"
-            raise FileTooLarge(self._name, what, f"{self._most:,} cells", "sheet_cells")
+        self._reach.refuse_beyond(self._rows, self._columns)
 
     def _add_rows(self, block: bytes) -> None:
         """Count rows whose cells stand in their order, without addresses."""
@@ -69,3 +81,9 @@ def column_number(name: bytes) -> int:
     for letter in name:
         number = number * LETTERS + letter - ord("A") + 1
     return number
+
+
+def letters_of(number: int) -> str:
+    """Return the letters of a column by its number, 1 as A."""
+    before, last = divmod(number - 1, LETTERS)
+    return (letters_of(before) if before else "") + chr(ord("A") + last)

@@ -14,8 +14,9 @@ import polars as pl
 from msgspec import Struct
 
 from server.feeds.extract_formats import CsvFormat, ExtractFormat
-from server.feeds.file_kinds import FILE_KINDS, TEXT_ENDINGS, kind_of
+from server.feeds.file_kinds import ALL_ENDINGS, kind_of
 from server.files.columns import EXTRACT, FormatDetector
+from server.files.extents import letters_of
 from server.files.limits import FileTooLarge, bounded_records, refuse_long_fields, refuse_long_lines, refuse_wide
 from server.files.quotes import LoosePair, loose_pair
 from server.files.rejects import FILE, ROW, LoadFailed, from_cells
@@ -41,7 +42,6 @@ ENDS: Final = {  # what the end of a whole file holds
 MARKS: Final = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # first bytes that tell an encoding
 UTF16 = "utf-16"
 BLOCK = 1 << 22  # characters that are decoded at once
-LETTERS = 26
 MIDNIGHT = " 00:00:00"  # behind a name that is a day in a workbook
 
 
@@ -128,7 +128,7 @@ def await_rest(path: Path, now: Callable[[], float] = time, rest: Callable[[floa
 
 def has_end(path: Path, size: int) -> bool:
     """Tell whether a file ends as its kind does when it is whole."""
-    marks = ENDS.get(kind_of(path))
+    marks = None if path.suffix.lower() == ".xls" else ENDS.get(kind_of(path))
     if marks is None or not size:
         return True
     with path.open("rb") as file:
@@ -166,7 +166,7 @@ def scan_file(path: Path, formats: FormatDetector, sheet: str | None) -> Iterato
         case ".xlsx":
             yield read_sheet(path, sheet, formats)
         case _:
-            raise LoadFailed(EXTRACT, f"{path.name} is none of {', '.join((*TEXT_ENDINGS, *FILE_KINDS[1:]))}")
+            raise LoadFailed(EXTRACT, f"{path.name} is none of {', '.join(ALL_ENDINGS)}")
 
 
 def scan_batches(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
@@ -339,8 +339,7 @@ def letters(count: int) -> list[str]:
 
 def letter(number: int) -> str:
     """Return the name of one column, counted from 0."""
-    before, last = divmod(number, LETTERS)
-    return (letter(before - 1) if before else "") + chr(ord("A") + last)
+    return letters_of(number + 1)
 
 
 # XLSX. The whole sheet is in memory.

@@ -1,6 +1,7 @@
 """Sampling: some rows of a file as text, from its head, its end and places between, with what its bytes say."""
 
 import codecs
+import glob
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,8 +11,10 @@ from typing import Final
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
-from server.feeds.file_kinds import FILE_KINDS, TEXT_ENDINGS, kind_of
+from server.feeds.file_kinds import ALL_ENDINGS, FILE_KINDS, kind_of
+from server.files.archives import ArchiveFault, PackedFile, is_archive, unpacked
 from server.files.columns import to_text
 from server.files.database_samples import SAMPLE_ROWS, DatabaseTable, parse_database_table
 from server.files.dialect import (
@@ -29,11 +32,12 @@ from server.files.dialect import (
 from server.files.encodings import ENCODING, UTF8, decode, detect_encoding
 from server.files.files import explain_fault, join_names
 from server.files.findings import Ambiguity, Finding, Findings, SampleFault, SampleQuestion, SampleTable
+from server.files.formulas import Formulas
 from server.files.limits import FileTooLarge, refuse_long_lines, refuse_wide
 from server.files.other_formats import other_format
 from server.files.quotes import loose_pair
 from server.files.workbook_reader import READER
-from server.files.workbooks import Formulas, formulas_of, refuse_large_parts, unvalued_fault
+from server.files.workbooks import formulas_of, refuse_large_parts, unvalued_fault
 
 QUOTE: Final = '"'
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
@@ -58,6 +62,7 @@ class SourceTable(Struct, frozen=True, kw_only=True):
     megabytes: float = 0.0
     temporal: frozenset[str] = frozenset()  # columns with a type of days; they need no format
     formulas: Formulas = Formulas()
+    packed: PackedFile | None = None  # where its file came from, if an archive holds it
     constants: Mapping[str, str] = {}  # columns with one text in every row, which its file does not have
     fault: str | None = None  # why it cannot be read; it stands in nobody's way if it is not used
 
@@ -65,6 +70,14 @@ class SourceTable(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The name of the file, with the sheet of a workbook that has several."""
         return self.sample.name
+
+    @property
+    def file(self) -> tuple[Path, str]:
+        """The folder of its file and its name in there, as a feed says them."""
+        if self.packed is not None:
+            return self.packed.folder, self.packed.pattern
+        assert self.path is not None  # noqa: S101 - it is a file
+        return self.path.parent, glob.escape(self.path.name)
 
     @property
     def columns(self) -> list[str]:
@@ -116,12 +129,20 @@ def as_texts(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame([to_text(column).alias(column.name) for column in rows])
 
 
-def sample_source(text: str, encoding: EncodingOf = no_encoding) -> Iterator[SourceTable]:
+def sample_source(text: str, into: Path, encoding: EncodingOf = no_encoding) -> Iterator[SourceTable]:
     """Yield the tables of a file, or a table of a database written as KIND:PLACE:TABLE. Raises SampleFault.
 
-    `encoding` says what somebody said of a file by its name.
+    The files of archives are written to `into`. `encoding` says what somebody said of a file by its name.
     """
     database = parse_database_table(text)
+    if database is None and is_archive(path := Path(text)) and path.is_file():
+        try:
+            for packed in unpacked(path, into):
+                for table in sample_file(packed.path, encoding(packed.path.name)):
+                    yield replace(table, packed=packed)
+        except (ArchiveFault, FileTooLarge) as fault:
+            raise SampleFault(str(fault)) from fault
+        return
     if database is None:
         yield from sample_file(Path(text), encoding(Path(text).name))
         return
@@ -146,8 +167,7 @@ def sample_file(path: Path, encoding: str | None = None) -> Iterator[SourceTable
     if (other := other_format(path)) is not None:
         raise SampleFault(other)
     if ending not in FILE_KINDS:
-        kinds = ", ".join((*TEXT_ENDINGS, *FILE_KINDS[1:]))
-        raise SampleFault(f"{path.name} is none of {kinds}; save a text file as .csv")
+        raise SampleFault(f"{path.name} is none of {', '.join(ALL_ENDINGS)}; save a text file as .csv")
     try:
         if ending == ".csv":
             yield sample_text(path, encoding)

@@ -3,15 +3,18 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import PeriodRange
 from server.feeds.feeds import Binding, SourceKind
 from server.feeds.query_parameters import PERIOD_PLACE
+from server.files.archives import ArchiveFault, files_matching
 from server.files.columns import CONNECT, EXTRACT, ExtractRequest, FormatDetector, RowSource
 from server.files.databases import DRIVERS, read_database
 from server.files.files import WrittenFormat, file_rows
+from server.files.limits import FileTooLarge
 from server.files.rejects import LoadFailed
 from server.files.statements import query_files
 
@@ -22,22 +25,32 @@ def read_folder(asked: ExtractRequest) -> Iterator[RowSource]:
     folder = Path(asked.secret) if asked.secret else asked.folder / (binding.source.path or "")
     if not folder.is_dir():
         raise LoadFailed(CONNECT, f"source {binding.source.key}: there is no such folder")
-    if binding.format.sql is None:
-        for path in matching_files(asked, folder, binding.extract):
-            yield RowSource(path.name, file_rows(path, asked.formats, binding.sheet))
-        return
-    query = binding.format.sql
-    files = {table: list(matching_files(asked, folder, pattern)) for table, pattern in query.tables.items()}
-    yield RowSource("sql", query_files(query, files, asked.formats, binding.sheet, "sql"))
+    with TemporaryDirectory() as packed:
+        into = Path(packed)
+        if binding.format.sql is None:
+            for path in matching_files(asked, folder, binding.extract, into):
+                yield RowSource(path.name, file_rows(path, asked.formats, binding.sheet))
+            return
+        query = binding.format.sql
+        files = {table: list(matching_files(asked, folder, pattern, into)) for table, pattern in query.tables.items()}
+        yield RowSource("sql", query_files(query, files, asked.formats, binding.sheet, "sql"))
 
 
-def matching_files(asked: ExtractRequest, folder: Path, pattern: str) -> Iterator[Path]:
-    """Yield every file that matches a pattern, for each period asked for. Raises LoadFailed if there is none."""
+def matching_files(asked: ExtractRequest, folder: Path, pattern: str, into: Path) -> Iterator[Path]:
+    """Yield every file that matches a pattern, for each period asked for; those of archives are written to `into`.
+
+    Raises LoadFailed if there is none, or an archive cannot be unpacked.
+    """
     for each in patterns_of(pattern, asked.calendar, asked.periods):
-        files = sorted(path for path in folder.glob(each) if path.is_file())
-        if not files:
+        found = False
+        try:
+            for path in files_matching(folder, each, into):
+                found = True
+                yield path
+        except (ArchiveFault, FileTooLarge) as fault:
+            raise LoadFailed(EXTRACT, str(fault)) from fault
+        if not found:
             raise LoadFailed(EXTRACT, f"no file of source {asked.binding.source.key} matches {each}")
-        yield from files
 
 
 # Extracts: the rows of a source for the requested periods, each with its file or query and row number.

@@ -9,10 +9,11 @@ from typing import IO, Final
 from xml.etree import ElementTree as ET
 from zipfile import BadZipFile, ZipFile
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from server.base.settings import read_settings
 from server.files.extents import TO_LAST_ROW, SheetExtent, refuse_bombs
+from server.files.formulas import ZERO, Formulas, counted_cells
 from server.files.limits import MEGABYTE, FileTooLarge
 
 BLOCK: Final = 1 << 22  # bytes of a sheet that are searched for formulas at once
@@ -20,7 +21,8 @@ FORMULA: Final = re.compile(rb"<(?:\w+:)?c\s([^>]*)>\s*(<(?:\w+:)?f[\s/>].*?)</(
 VALUE: Final = re.compile(rb"<(?:\w+:)?v(?:\s[^>]*)?(?:/>|>([^<]*))")
 ADDRESS: Final = re.compile(rb'\br="([A-Z]+\d+)"')
 HIDDEN: Final = re.compile(rb'<(?:\w+:)?row\s[^>]*\bhidden="(?:1|true)"')
-ZERO: Final = re.compile(rb"-?0(\.0*)?(E.*)?")
+BINARY: Final = ".xls"  # a workbook of records; each formula has its value
+CONTENT: Final = "content.xml"  # of an OpenDocument workbook
 BOOK, LINKS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
 UNREADABLE: Final = (BadZipFile, zlib.error, ET.ParseError, NotImplementedError, RuntimeError)
 
@@ -28,29 +30,10 @@ UNREADABLE: Final = (BadZipFile, zlib.error, ET.ParseError, NotImplementedError,
 # Formulas and hidden rows.
 
 
-class Formulas(Struct, frozen=True):
-    """The formulas of a sheet: how many, the first cell of one, and the first without a stored value; its hidden rows.
-
-    A filter hides the rows that it does not show.
-    """
-
-    count: int = 0
-    first: str | None = None
-    unvalued: str | None = None
-    hidden: int = 0
-    zeros: frozenset[str] = frozenset()  # the columns of formulas, as A, if all of the sheet read 0
-
-    def __str__(self) -> str:
-        """Say that all of them read 0, and why that may be wrong."""
-        only = self.count == 1
-        says = (
-            f"its one formula, in {self.first}," if only else f"all its {self.count:,} formulas, from {self.first} on,"
-        )
-        return f"{says} read{'s' if only else ''} 0, as in files of programs that compute nothing"
-
-
 def refuse_large_parts(path: Path) -> None:
-    """Raise FileTooLarge if a part of a workbook is too large unpacked, OSError if it is no workbook of XML."""
+    """Raise FileTooLarge if a part of a workbook is too large unpacked, OSError if it cannot be unpacked."""
+    if path.suffix.lower() == BINARY:
+        return
     try:
         with ZipFile(path) as archive:
             refuse_bombs(archive, path.name)
@@ -60,13 +43,18 @@ def refuse_large_parts(path: Path) -> None:
 
 def formulas_of(path: Path, sheet: str) -> Formulas:
     """Return the formulas of a sheet. Raises OSError if the file is no workbook of XML, FileTooLarge for its extent."""
+    if path.suffix.lower() == BINARY:
+        return Formulas()
     try:
         with ZipFile(path) as archive:
-            part = sheet_part(archive, sheet)
+            if CONTENT in archive.namelist():
+                with archive.open(CONTENT) as file:
+                    return counted_cells(file, f"{path.name} [{sheet}]", sheet)
+            part, is_hidden = sheet_part(archive, sheet)
             if part is None:
                 return Formulas()
             with archive.open(part) as file:
-                return counted(file, f"{path.name} [{sheet}]")
+                return replace(counted(file, f"{path.name} [{sheet}]"), is_hidden_sheet=is_hidden)
     except UNREADABLE as fault:
         raise OSError(str(fault)) from fault
 
@@ -79,11 +67,11 @@ def unvalued_fault(sheet: str, cell: str) -> str:
     )
 
 
-def sheet_part(archive: ZipFile, sheet: str) -> str | None:
-    """Return the name of the part of a workbook that holds a sheet; None if there is none."""
+def sheet_part(archive: ZipFile, sheet: str) -> tuple[str | None, bool]:
+    """Return the name of the part of a workbook that holds a sheet, and whether it is hidden; None if there is none."""
     names = set(archive.namelist())
     if not {BOOK, LINKS} <= names:
-        return None
+        return None, False
     relations = ET.fromstring(archive.read(LINKS))  # noqa: S314 - expat itself ends what entities would expand to
     links = {link.get("Id"): link.get("Target", "") for link in relations}
     for node in ET.fromstring(archive.read(BOOK)).iter():  # noqa: S314 - as above
@@ -91,8 +79,8 @@ def sheet_part(archive: ZipFile, sheet: str) -> str | None:
             key = next((value for name, value in node.attrib.items() if name.endswith("}id")), None)
             target = links.get(key, "")
             part = target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
-            return part if part in names else None
-    return None
+            return part if part in names else None, node.get("state", "visible") != "visible"
+    return None, False
 
 
 def counted(file: IO[bytes], name: str) -> Formulas:

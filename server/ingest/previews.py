@@ -15,6 +15,7 @@ from server.feeds.extract_formats import ExtractFormat
 from server.feeds.feeds import Binding, LoadStatus, SourceKind
 from server.feeds.file_kinds import kind_of
 from server.feeds.query_parameters import PERIOD_PLACE
+from server.files.archives import ArchiveFault, files_matching
 from server.files.columns import read_days
 from server.files.dates import ISO
 from server.files.detection import FeedFormat
@@ -69,28 +70,38 @@ def describe_files(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[
     for binding in bindings:
         if binding.source.kind is not SourceKind.FOLDER or binding.format.sql is not None:
             continue
-        paths = files_of(binding, place.folder)
-        for path in paths[-FILES:]:
+        with TemporaryDirectory() as packed:
             try:
-                keys = written_keys(reading_of(binding, path, place)) or "its own types"
-                yield f"{binding.key}: {path.name} is read with {keys}"
-            except (LoadFailed, FileTooLarge) as refused:
+                paths = files_of(binding, place.folder, Path(packed))
+            except (ArchiveFault, FileTooLarge) as refused:
                 yield f"{binding.key}: {refused}"
-            except FAULTS as fault:
-                yield f"{binding.key}: {path.name} cannot be read: {explain_fault(path, fault)}"
+                continue
+            for path in paths[-FILES:]:
+                yield f"{binding.key}: {described(binding, path, place)}"
         if not paths:
             yield f"{binding.key}: no file matches {binding.extract} here"
 
 
-def files_of(binding: Binding, folder: Path) -> list[Path]:
-    """Return the files of a feed that are there, of every period."""
+def described(binding: Binding, path: Path, place: BooksFolder) -> str:
+    """Return how a file would be read, or why it would be refused."""
+    try:
+        keys = written_keys(reading_of(binding, path, place)) or "its own types"
+    except (LoadFailed, FileTooLarge) as refused:
+        return str(refused)
+    except FAULTS as fault:
+        return f"{path.name} cannot be read: {explain_fault(path, fault)}"
+    return f"{path.name} is read with {keys}"
+
+
+def files_of(binding: Binding, folder: Path, into: Path) -> list[Path]:
+    """Return the files of a feed that are there, of every period; those of archives are written to `into`."""
     source = binding.source
     secret = os.environ.get(source.environment) if source.environment else None
     if source.environment and not secret:
         return []
     within = Path(secret) if secret else folder / (source.path or "")
     pattern = binding.extract.replace(PERIOD_PLACE, "*")
-    return sorted(path for path in within.glob(pattern) if path.is_file()) if within.is_dir() else []
+    return list(files_matching(within, pattern, into)) if within.is_dir() else []
 
 
 def reading_of(binding: Binding, path: Path, place: BooksFolder) -> Mapping[str, Any]:

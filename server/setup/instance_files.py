@@ -235,8 +235,7 @@ def source_of(table: SourceTable, folder: Path) -> str:
         is_file = database.located_by == "path"
         place = relative(Path(database.place), folder) if is_file else database.place
         return yaml_text({"kind": database.kind.value, database.located_by: place})
-    assert table.path is not None  # noqa: S101 - it is a file
-    return yaml_text({"kind": "folder", "path": relative(table.path.parent, folder)})
+    return yaml_text({"kind": "folder", "path": relative(table.file[0], folder)})
 
 
 def relative(path: Path, folder: Path) -> str:
@@ -279,7 +278,7 @@ def file_lines(table: SourceTable, findings: Findings, sources: Mapping[str, str
     if table.database is not None:
         yield f"    extract: {yaml_text(table.database.query)}"
     elif table.path is not None and not table.is_joined:
-        yield f"    file: {yaml_text(table.path.name)}"
+        yield f"    file: {yaml_text(table.file[1])}"
     yield from key_lines(findings)
 
 

@@ -34,7 +34,7 @@ class Journal(Struct, frozen=True):
         lines, headers = self.lines.table, self.headers.table
         says = f"{lines.name} has amounts and no days; {headers.name} has the {self.time} of each {self.line_key}"
         again = f"bring both as one table, a row for each line with the {self.time} of its {self.header_key}"
-        if lines.path is None or headers.path is None or lines.path.parent != headers.path.parent:
+        if lines.path is None or headers.path is None or lines.file[0] != headers.file[0]:
             return f"{says}, and they are no files of one folder: put them into one, or {again}"
         if lines.findings.keys != headers.findings.keys or lines.sheet or headers.sheet:
             return f"{says}, and their files are not written alike: save them alike, or {again}"
@@ -53,7 +53,7 @@ class Journal(Struct, frozen=True):
         on = f"{LINES}.{quoted(self.line_key)} = {HEADERS}.{quoted(self.header_key)}"
         evidence = f"every {self.line_key} of {lines.name} is in {self.header_key} of {headers.name}"
         query = f"select {columns} from {LINES} left join {HEADERS} on {on}"  # noqa: S608 - columns of these files, quoted
-        files = {LINES: lines.path.name, HEADERS: headers.path.name}
+        files = {LINES: lines.file[1], HEADERS: headers.file[1]}
         keys = (Finding("file", files, evidence), Finding("sql", query, ""))
         return replace(
             lines,

@@ -1,18 +1,14 @@
 """The law of digits: no reader, driver or cast between a source and the exact integer changes a digit."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from random import SystemRandom
 
 import pytest
 
-from server.files.findings import SampleFault
-from server.files.sampling import sample_file
-from server.ingest.load import BindingFailed
 from tests.laws.digits.drawn import DrawnRow, drawn
-from tests.laws.digits.law import Source, outcome
-from tests.laws.digits.sources import INTEGERS, SOURCES, only_whole, write_xlsx
+from tests.laws.digits.law import outcome
+from tests.laws.digits.sources import INTEGERS, SOURCES, only_whole
 
 IS_DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 SEED = SystemRandom().randrange(2**32) if IS_DEEP else 51
@@ -35,18 +31,3 @@ def test_what_is_loaded_is_what_was_written_or_the_row_is_rejected_by_name(
     print(f"{kind}: seed {SEED}, {counts}")  # noqa: T201 - pytest -s shows it
     assert found.wrong[:5] == []
     assert found.loaded > found.drawn / 3
-
-
-@pytest.mark.parametrize("ending", ["xls", "xlsb", "ods"])
-def test_a_kind_of_workbook_that_is_not_read_is_refused_by_name(
-    tmp_path: Path, rows: list[DrawnRow], ending: str
-) -> None:
-    def write(folder: Path, chosen: Sequence[DrawnRow]) -> None:
-        write_xlsx(lambda row: (float(row.fine), row.computed, float(row.rate)), folder, chosen)
-        (folder / "gl.xlsx").rename(folder / f"gl.{ending}")
-
-    says = f"gl.{ending} is none of .csv, .txt, .tsv, .tab, .asc, .xlsx, .parquet, .arrow"
-    with pytest.raises(BindingFailed, match=says):
-        outcome(tmp_path, Source(write=write, feed={"file": f"gl.{ending}"}), rows[:3])
-    with pytest.raises(SampleFault, match=says):
-        list(sample_file(tmp_path / "books" / "data" / f"gl.{ending}"))

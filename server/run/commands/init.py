@@ -5,7 +5,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,7 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="FILE",
-        help=f"CSV, XLSX, Parquet, Arrow, or {WRITTEN_SO}",
+        help=f"CSV, XLSX, Parquet, Arrow, these inside .gz or .zip, or {WRITTEN_SO}",
     )
     parser.add_argument("--answers", type=Path, metavar="FILE", help="YAML with what the files do not say")
     parser.add_argument("--yes", action="store_true", help="ask nothing; questions that move money stay open")
@@ -52,6 +52,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Propose, write and load an instance."""
+    with ExitStack() as unpacking:
+        return initialised(asked, settings, unpacking)
+
+
+def initialised(asked: argparse.Namespace, settings: Settings, unpacking: ExitStack) -> int:
+    """Propose, write and load an instance; `unpacking` ends the folder of files that archives hold."""
     folder: Path = asked.folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         err.print(f"{folder} exists and is not empty; init overwrites nothing: name a new folder", markup=False)
@@ -62,9 +68,10 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
             READER.begin()
         asks = sys.stdin.isatty() and sys.stdout.isatty() and not asked.yes
         tables: list[SourceTable] = []
+        into = Path(unpacking.enter_context(TemporaryDirectory()))
         for path in asked.files:
             with bounded(Path(path).name, settings.init_seconds):
-                tables.extend(sample_source(str(path), answers.encoding_of))
+                tables.extend(sample_source(str(path), into, answers.encoding_of))
         names = ", ".join(dict.fromkeys(table.name for table in tables))
         with bounded(names, settings.init_seconds * len(asked.files)):
             books = propose_asking(tables, answers, folder.resolve().name, ask if asks else None)

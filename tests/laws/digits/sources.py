@@ -15,6 +15,10 @@ import duckdb
 import openpyxl
 import psycopg
 import pyarrow as pa
+import xlwt
+from odf.opendocument import OpenDocumentSpreadsheet
+from odf.table import Table, TableCell, TableRow
+from odf.text import P
 from pyarrow import feather, parquet
 
 from tests.laws.digits.drawn import PLACES, DrawnRow
@@ -99,6 +103,32 @@ def write_xlsm(cells: Cells, folder: Path, rows: Sequence[DrawnRow]) -> None:
 def write_xlsx(cells: Cells, folder: Path, rows: Sequence[DrawnRow]) -> None:
     """Write a workbook."""
     write_workbook(folder / "gl.xlsx", [COLUMNS, *table(rows, cells)])
+
+
+def write_xls(cells: Cells, folder: Path, rows: Sequence[DrawnRow]) -> None:
+    """Write a workbook of records, as Excel did up to 2003."""
+    made = xlwt.Workbook()
+    sheet = made.add_sheet("gl")
+    for at, line in enumerate([COLUMNS, *table(rows, cells)]):
+        for column, value in enumerate(line):
+            sheet.write(at, column, value)
+    made.save(str(folder / "gl.xls"))
+
+
+def write_ods(cells: Cells, folder: Path, rows: Sequence[DrawnRow]) -> None:
+    """Write an OpenDocument workbook, whose numbers are texts of doubles."""
+    made = OpenDocumentSpreadsheet()
+    sheet = Table(name="gl")
+    made.spreadsheet.addElement(sheet)
+    for line in [COLUMNS, *table(rows, cells)]:
+        row = TableRow()
+        sheet.addElement(row)
+        for value in line:
+            number = {"valuetype": "float", "value": repr(value)} if isinstance(value, float) else None
+            cell = TableCell(**(number or {"valuetype": "string"}))
+            cell.addElement(P(text=str(value)))
+            row.addElement(cell)
+    made.save(str(folder / "gl.ods"))
 
 
 def write_arrow(kind: str, types: Sequence[pa.DataType], cells: Cells, folder: Path, rows: Sequence[DrawnRow]) -> None:
@@ -207,6 +237,10 @@ SOURCES: Final[Mapping[str, Source]] = {
     "xlsx, texts": Source(write=partial(write_xlsx, texts), **of_file("xlsx")),
     "xlsx, numbers and texts": Source(write=partial(write_xlsx, mixed), **of_file("xlsx")),
     "xlsm, numbers": Source(write=partial(write_xlsm, doubles), **of_file("xlsm")),
+    "xls, numbers": Source(write=partial(write_xls, doubles), **of_file("xls")),
+    "xls, numbers and texts": Source(write=partial(write_xls, mixed), **of_file("xls")),
+    "ods, numbers": Source(write=partial(write_ods, doubles), **of_file("ods")),
+    "ods, numbers and texts": Source(write=partial(write_ods, mixed), **of_file("ods")),
     "parquet, double": parquet_of(DOUBLES, doubles),
     "parquet, decimal": parquet_of(DECIMALS, exact),
     "parquet, wide decimal": parquet_of(WIDE, exact),

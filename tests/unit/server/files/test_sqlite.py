@@ -68,7 +68,7 @@ def test_pieces_of_several_types_are_joined_as_texts() -> None:
 
 def test_init_reads_ids_as_a_load_does(tmp_path: Path) -> None:
     made(tmp_path, [(4000.0, 1), (5000.0, 2.5)])
-    (table,) = sample_source(f"sqlite:{tmp_path / 'erp.db'}:postings")
+    (table,) = sample_source(f"sqlite:{tmp_path / 'erp.db'}:postings", tmp_path)
     assert table.sample.frame["account"].to_list() == ["4000", "5000"]
     assert table.sample.frame["amount"].to_list() == ["1", "2.5"]
 

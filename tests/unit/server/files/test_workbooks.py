@@ -20,9 +20,10 @@ from server.feeds.extract_formats import NumberFormat
 from server.files.amounts import multiply, read_amounts
 from server.files.columns import Residues
 from server.files.findings import SampleFault
+from server.files.formulas import Formulas
 from server.files.sampling import sample_file
 from server.files.workbook_cells import sheet_cells
-from server.files.workbooks import Formulas, formulas_of
+from server.files.workbooks import formulas_of
 from server.ingest.load import BindingFailed
 from tests.laws.digits.drawn import drawn
 from tests.laws.digits.sources import write_workbook
