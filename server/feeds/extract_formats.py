@@ -17,7 +17,7 @@ from engine.instance.schema.common import Flag, Id, Ids, Key, SchemaPart
 SERIAL_1900, SERIAL_1904 = "serial", "serial-1904"  # date formats: days since 1899-12-30 and since 1904-01-01
 DIRECTIVES: Mapping[str, str] = {  # of other date formats, with the pattern of the texts that each reads
     "Y": r"[0-9]{4}", "y": r"[0-9]{2}", "m": r"[0-9]{1,2}", "d": r"[0-9]{1,2}", "e": r"[0-9]{1,2}", "j": r"[0-9]{1,3}",
-    "b": r"\p{L}+", "B": r"\p{L}+", "F": r"[0-9]{4}-[0-9]{2}-[0-9]{2}", "H": r"[0-9]{1,2}", "M": r"[0-9]{2}",
+    **dict.fromkeys("aAbB", r"\p{L}+"), "F": r"[0-9]{4}-[0-9]{2}-[0-9]{2}", "H": r"[0-9]{1,2}", "M": r"[0-9]{2}",
     "S": r"[0-9]{2}", ".f": r"\.[0-9]{1,9}", **dict.fromkeys("pIfzZT", ".+"),
 }  # fmt: skip
 OF_DAYS = "dejF"  # directives that name a day, not only its month

@@ -18,6 +18,7 @@ from server.feeds.extract_formats import (
     NumberFormat,
 )
 from server.files.columns import NO_RESIDUES, ParsedColumn, parse_amounts, parse_numbers, to_text
+from server.files.notation import LAKHS
 from server.files.rejects import AMOUNT, LARGEST, WIDE
 
 SPACES = "[ \u00a0\u202f]"  # of every kind that spreadsheets group digits with
@@ -34,6 +35,7 @@ HINTS: Final = (
     (r"\d-$", "numbers: {negative: trailing}"),
     (r"^[+-]?\d{1,3}(\.\d{3})+,\d+$", "numbers: {decimal: ',', thousands: '.'}"),
     (r"^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$", "numbers: {thousands: ','}"),
+    (rf"^[+-]?{LAKHS}(\.\d+)?$", "numbers: {thousands: ','}"),
     (r"^[+-]?\d*,\d+$", "numbers: {decimal: ','}"),
     (r"^[+-]?\d{1,3}(\.\d{3})+$", "numbers: {thousands: '.'}"),
     (r"^[+-]?\d+\.\d+$", "numbers: {decimal: '.'}"),
@@ -80,7 +82,8 @@ def plain_texts(column: pl.Series, numbers: NumberFormat) -> pl.Series:
     if point == "." and not numbers.thousands:
         return column.alias("text").to_frame().select(text)["text"]
     mark = GROUPING.get(numbers.thousands or "", re.escape(numbers.thousands or ""))
-    whole = rf"(\d+|\d{{1,3}}({mark}\d{{3}})+)" if mark else r"\d+"
+    lakhs = f"|{LAKHS}" if numbers.thousands == "," else ""
+    whole = rf"(\d+|\d{{1,3}}({mark}\d{{3}})+{lakhs})" if mark else r"\d+"
     dot = re.escape(point)
     written = text.str.contains(rf"^[+-]?({whole}({dot}\d*)?|{dot}\d+)([eE][+-]?\d+)?$")
     plain = text.str.replace_all(mark, "") if mark else text

@@ -16,7 +16,7 @@ SERIAL_ORIGIN = date(1899, 12, 30)
 SERIALS = range(20_000, 80_000)  # 1954 to 2119
 DATE_WORDS = re.compile(
     r"date|datum|day|tag|fecha|data|jour|dag|booked|posted|valuta|period|periode|période|month|monat|mois|mes\b|mese|"
-    r"maand|time|zeit|buchung",
+    r"maand|time|zeit|buchung|budat|bldat|cpudt",
     re.IGNORECASE,
 )
 YEAR_WORDS = re.compile(

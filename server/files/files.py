@@ -35,7 +35,7 @@ WRITTEN_AS: Final = {
 TOO_WIDE = ("more fields than defined", "not specified in schema")  # what Polars says of a row with more values
 JUST_NOW = 60.0  # seconds in which a file without its end counts as one that is being written
 LOOK, PATIENCE = 5.0, 600.0  # seconds between two looks at such a file, and until it is given up
-END = 1 << 16  # bytes that hold the end of a workbook
+END = 1 << 16  # bytes that hold the end of a workbook, and some lines of a text
 ENDS: Final = {  # what the end of a whole file holds
     ".csv": (b"\n", b"\r"), ".parquet": (b"PAR1",), ".arrow": (b"ARROW1",), ".xlsx": (b"PK\x05\x06",)
 }  # fmt: skip
@@ -219,15 +219,17 @@ def scan_csv(path: Path, dialect: CsvFormat) -> Iterator[FileScan]:
 def utf8_text(path: Path, encoding: str | None) -> Iterator[Path]:
     """Hand out a path with the text of a file in UTF-8: the file itself, or a copy that is deleted afterwards."""
     with path.open("rb") as file:
-        marked = MARKS.get(file.read(2))
+        head = file.read(END)
+    marked = MARKS.get(head[:2])
     encoding = encoding or marked or "utf-8"
     if encoding == UTF16 and not marked:
         encoding = "utf-16-le"  # as Windows writes it
-    if encoding == "utf-8":
+    has_old_ends = b"\r" in head and b"\n" not in head  # of lines, as systems before 2001 wrote them
+    if encoding == "utf-8" and not has_old_ends:
         yield path
         return
     with NamedTemporaryFile("w", encoding="utf-8", newline="", suffix=".csv") as copy:
-        with path.open(encoding=encoding, newline="") as file:
+        with path.open(encoding=encoding, newline=None if has_old_ends else "") as file:
             while block := file.read(BLOCK):
                 copy.write(block)
         copy.flush()

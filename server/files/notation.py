@@ -53,6 +53,7 @@ AMOUNT_WORDS = re.compile(
     r"quantity|qty|menge|units|hours|heads|headcount|fte|eur|usd|gbp|chf|budget|actual",
     re.IGNORECASE,
 )
+LAKHS: Final = r"\d{1,2}(?:,\d{2})+,\d{3}"  # 12,34,567: groups of two digits above the thousands, as in India
 FACTORS: Final = (  # what a title or a name of a column says of the size of amounts
     (
         re.compile(r"\b(in\s+|en\s+)?(\w{3}\s+)?(billions?|mrd\.?|milliarden|milliards?)\b", re.IGNORECASE),
@@ -88,7 +89,8 @@ class Notation(Struct, frozen=True):
         plain = rf"\d+({point}\d*)?|{point}\d+"
         scientific = rf"\d+({point}\d+)?[eE][+-]?\d+"
         grouped = rf"|\d{{1,3}}([{re.escape(marks)}]\d{{3}})+({point}\d*)?" if marks else ""
-        return re.compile(rf"^({plain}|{scientific}{grouped})$")
+        lakhs = rf"|{LAKHS}({point}\d*)?" if self.thousands == "," else ""
+        return re.compile(rf"^({plain}|{scientific}{grouped}{lakhs})$")
 
     def value(self, digits: str) -> Decimal:
         """Return a number without a sign that is written so."""

@@ -2,8 +2,8 @@
 
 import codecs
 import glob
+import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
@@ -40,6 +40,7 @@ from server.files.workbook_reader import READER
 from server.files.workbooks import formulas_of, refuse_large_parts, unvalued_fault
 
 QUOTE: Final = '"'
+FEWEST: Final = 2  # rows of which the last may look cut
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
 SCANS: Final[Mapping[str, Callable[[Path], pl.LazyFrame]]] = {
     ".parquet": pl.scan_parquet,
@@ -64,6 +65,7 @@ class SourceTable(Struct, frozen=True, kw_only=True):
     formulas: Formulas = Formulas()
     packed: PackedFile | None = None  # where its file came from, if an archive holds it
     constants: Mapping[str, str] = {}  # columns with one text in every row, which its file does not have
+    cut: str | None = None  # what looks as if the end of its file were missing
     fault: str | None = None  # why it cannot be read; it stands in nobody's way if it is not used
 
     @property
@@ -181,14 +183,6 @@ def sample_file(path: Path, encoding: str | None = None) -> Iterator[SourceTable
         raise SampleFault(f"{path.name} cannot be read: {explain_fault(path, fault)}") from fault
 
 
-def refuse_repeated(name: str, row: int, names: Sequence[str]) -> None:
-    """Raise SampleFault if a row of column names holds a name twice."""
-    repeated = [cell for cell, times in Counter(map(str.strip, names)).items() if cell and times > 1]
-    if repeated:
-        quoted = ", ".join(f"'{cell}'" for cell in repeated)
-        raise SampleFault(f"{name}: row {row} names two columns {quoted}; give each column a name of its own")
-
-
 # Text.
 
 
@@ -209,7 +203,6 @@ def sample_text(path: Path, said: str | None = None) -> SourceTable:
             "or pipe; write the names of the columns in its first row"
         )
     refuse_wide(len(table.columns), path.name)
-    refuse_repeated(path.name, table.header_row, table.records[table.header_row - 1])
     if encoding.value == UTF8 and not is_whole and said is None:
         encoding = decided(path, encoding_behind(path, size) or encoding)
     quote = quote_findings(path, head, encoding.value, table, whole=is_whole)
@@ -228,7 +221,22 @@ def sample_text(path: Path, said: str | None = None) -> SourceTable:
         titles=table.titles,
         is_whole=is_whole,
         megabytes=size / 1e6,
+        cut=None if footer else cut_end(path, [record for _, record in rows], len(table.columns)),
     )
+
+
+def cut_end(path: Path, records: Sequence[Sequence[str]], width: int) -> str | None:
+    """Return what looks as if the end of a text file were missing; None if nothing does."""
+    filled = [record for record in records if any(map(str.strip, record))]
+    if len(filled) < FEWEST:
+        return None
+    with path.open("rb") as file:
+        file.seek(-min(PIECE, path.stat().st_size), os.SEEK_END)
+        end = file.read()
+    if len(filled[-1]) < width and all(len(record) >= width for record in filled[:-1]):
+        return f"the last row has {len(filled[-1])} values, and the rows above have {width}"
+    marks = b"\n" if b"\n" in end else b"\r"
+    return "the last row has no end of line, as all others have" if marks not in end[-2:] else None
 
 
 def quote_findings(path: Path, head: bytes, encoding: str, table: TextTable, *, whole: bool) -> Findings:
@@ -307,17 +315,12 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
         if header_row is None:
             continue
         found = True
-        if (cell := formulas.unvalued) is not None:
-            raise SampleFault(f"{path.name}: {unvalued_fault(sheet, cell)}")
         name = f"{path.name} [{sheet}]" if len(sheets) > 1 else path.name
-        try:
-            refuse_repeated(f"{path.name} [{sheet}]", header_row, records[header_row - 1])
-        except SampleFault as fault:
+        if (cell := formulas.unvalued) is not None:
+            fault = f"{path.name}: {unvalued_fault(sheet, cell)}"
             if len(sheets) == 1:
-                raise
-            yield SourceTable(
-                path=path, sheet=sheet, sample=to_sample(name, [], []), findings=Findings(), fault=str(fault)
-            )
+                raise SampleFault(fault)
+            yield SourceTable(path=path, sheet=sheet, sample=to_sample(name, [], []), findings=Findings(), fault=fault)
             continue
         table = TextTable(records, header_row, Findings())
         decided = heading_findings(table, whole=False).decided

@@ -1,7 +1,7 @@
 """Sources: reads the requested periods from files and databases in batches; SOURCE_READERS has one reader a kind."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -69,7 +69,7 @@ def extract(
     periods: PeriodRange | None,
     environment: Mapping[str, str] = os.environ,
     formats: FormatDetector | None = None,
-) -> Iterator[RowSource]:
+) -> Generator[RowSource]:
     """Yield what a binding's source holds now, a part for each file or query; LoadFailed where it cannot be read.
 
     Files are read in the format of the binding, or in that which `formats` finds.

@@ -110,11 +110,11 @@ class Delivery:
             self.rejects.read = self.surveyed.survey.rows
             return
         calendar = catalogue.calendar
-        parts = extract(self.binding, self.place.folder, calendar, self.periods, formats=self.format)
-        if isinstance(target, Domain):
-            self._receive_facts(target, parts, tables)
-        else:
-            self._receive_table(target, parts, tables)
+        with closing(extract(self.binding, self.place.folder, calendar, self.periods, formats=self.format)) as parts:
+            if isinstance(target, Domain):
+                self._receive_facts(target, parts, tables)
+            else:
+                self._receive_table(target, parts, tables)
         if not self._rows and not self.binding.allows_empty:
             says = "not one row came back, and what was loaded before would go; allow_empty: true takes it so"
             raise LoadFailed(VALIDATE, says)

@@ -20,10 +20,13 @@ OF_BOOKS: Final = ("name", "currency", "fiscal_year", "files")
 OF_FORMATS: Final = ("csv", "numbers", "dates", "unpivot", "header_row", "period")
 ZERO: Final = "zero"
 CLOSING: Final = "closing"
+WHOLE: Final = "whole"
 VALUES: Final[Mapping[str, Sequence[str]]] = {  # keys of one file that take one of some words
     "totals": ("leave_out", "keep"),
     "formulas": (ZERO,),
     "over_time": ("sum", CLOSING),
+    "credits": ("negative", "positive"),
+    "end": (WHOLE,),
 }
 OF_FILES: Final = (*OF_FORMATS, "columns", "is", "scenario", *VALUES)
 KINDS: Final = ("facts", "members", "unused")
@@ -43,6 +46,8 @@ class FileAnswers(Struct, frozen=True):
     totals: str | None = None  # what to do with rows that words alone call totals
     formulas: str | None = None  # ZERO: those that all read 0 are 0
     over_time: str | None = None  # what amounts are: CLOSING balances, or movements that add up
+    credits: str | None = None  # how they are written where most are negative
+    end: str | None = None  # WHOLE: the last row is, though it looks cut
 
     def and_(self, other: "FileAnswers") -> "FileAnswers":
         """Return these answers and others of the same file, which go before."""
@@ -51,7 +56,7 @@ class FileAnswers(Struct, frozen=True):
             {**self.columns, **other.columns},
             *(
                 getattr(self, part) if getattr(other, part) is None else getattr(other, part)
-                for part in ("kind", "scenario", "totals", "formulas", "over_time")
+                for part in ("kind", "scenario", *VALUES)
             ),
         )
 

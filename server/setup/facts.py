@@ -24,6 +24,8 @@ from server.setup.answers import CLOSING, Answers, FileAnswers
 from server.setup.balances import is_stock, over_time
 from server.setup.column_profiles import ColumnRole
 from server.setup.controls import balance_findings
+from server.setup.debits import amount_findings, credit_signs
+from server.setup.doubtful_files import cut_end, day_ties, hidden_sheet, repeated_names
 from server.setup.figures import exact_figures, largest
 from server.setup.open_facts import (
     MOST_PLACES,
@@ -48,7 +50,6 @@ from server.setup.words import named_currency, slug, title
 FEWEST_PLACES: Final = 2  # that a measure is proposed with
 RESIDUES: Final = 0.5  # share of the amounts up to which residues of computations do not count
 CURRENCY_IN: Final = re.compile(r"€|\$|£|EUR|USD|GBP|CHF|JPY")  # beside the unit in a heading of amounts
-DEBITS: Final = ("s", "d", "dr", "debit", "soll", "db")
 GRAIN_COLUMNS: Final = {Grain.DATE: "date", Grain.MONTH: "month", Grain.QUARTER: "quarter", Grain.YEAR: "year"}
 
 
@@ -95,7 +96,7 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     heads = {one.name: table.header_row for one in amounts if one.name not in found.having(ColumnRole.ACROSS)}
     factor = asked_factor(detect_factor(table.titles, heads), heads, largest_of(found, amounts))
     times = time_findings(found, answers.fiscal_start)
-    findings = table.findings.and_(numbers, factor, times, amount_findings(found), found.totals)
+    findings = table.findings.and_(numbers, factor, times, amount_findings(found, amounts, said), found.totals)
     known = len(answers.open) + len(answers.questions)
     settled = answers.settled(found.name, findings)
     findings = Findings(tuple(one for one in settled.decided if one.key != PERIOD))
@@ -107,6 +108,8 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
         time = FactsTime(Grain.DATE, date.min, date.min, {})
     answers.questions += [*two_times(found, findings), *unproven_sums(found), *period_beside(found, settled, said)]
     answers.questions += [*several_scenarios(found, said), *found.doubts, *zero_formulas(found, amounts, said)]
+    answers.questions += [*credit_signs(found, findings, amounts, said), *cut_end(found, findings, amounts, said)]
+    answers.questions += [*day_ties(found), *repeated_names(found, amounts), *hidden_sheet(found, amounts, said)]
     nominated = () if found.across else found.nomination.questions
     answers.questions += nominated or over_time(found, settled, amounts, said)
     answers.open += [*grouped_rows(found), *unread_amounts(found, amounts, findings), *lost_figures(found, amounts)]
@@ -150,22 +153,6 @@ def asked_factor(findings: Findings, heads: Mapping[str, int], most: Decimal) ->
         )
         return Findings(ambiguities=(Ambiguity(factor.key, factor.evidence, ways),))
     return findings
-
-
-def amount_findings(found: TableProfile) -> Findings:
-    """Return the keys that make one amount of debits and credits."""
-    debit, credit, side = (found.first(role) for role in (ColumnRole.DEBIT, ColumnRole.CREDIT, ColumnRole.SIDE))
-    if debit and credit:
-        blank = Finding("numbers.blank", "none", "a row has a debit or a credit")
-        return Findings((Finding("amount", {"debit": debit, "credit": credit}, found.roles[debit][1]), blank))
-    amount = found.first(ColumnRole.AMOUNT)
-    if side and amount:
-        texts = found.columns[side].values
-        debits = next(text for text in texts if text.lower() in DEBITS)
-        credits_ = [text for text in texts if text != debits]
-        keys = {"column": amount, "side": side, "debit": debits, "credit": credits_[0]}
-        return Findings((Finding("amount", keys, found.roles[side][1]),))
-    return Findings()
 
 
 def measures_of(found: TableProfile, findings: Findings, said: FileAnswers) -> Iterator[MeasureColumn]:

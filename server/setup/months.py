@@ -34,6 +34,12 @@ SHAPES: Final = tuple(  # of the names of columns; the first that fits counts
         (Grain.YEAR, rf"(?:FY|GJ|CY|Year|Jahr)?{GAP}{CENTURY}"),
     )
 )
+HALF: Final = re.compile(
+    rf"(?:H|HY|HJ|S|Half|Halbjahr|Sem\w*){GAP}[12]{GAP}{SHORT}"
+    rf"|{CENTURY.replace('year', 'first')}{GAP}(?:H|HJ|S){GAP}[12]"
+    rf"|[12]\.?(?:H|HJ|S|{GAP}Halbjahr){GAP}{SHORT.replace('year', 'last')}",
+    re.IGNORECASE,
+)
 FEWEST_CODED: Final = {Grain.MONTH: 3, Grain.QUARTER: 2, Grain.YEAR: 2}  # columns of periods with their years
 FEWEST: Final = 3  # months that make a table of months across
 SPOKEN: Final = re.compile(r"(?P<word>[^\W\d_]+)[\s._-]+(?P<month>[^\W\d_]+\.?)")
@@ -93,6 +99,11 @@ def period_code(name: str) -> Iterator[tuple[Grain, str]]:
         if number := named_month(match["part"]) or (int(match["part"]) if match["part"].isdecimal() else None):
             yield grain, f"{year}-{number:02}"
             return
+
+
+def half_columns(columns: Sequence[str]) -> list[str]:
+    """Return the columns that are named by half years, which are no periods of calendar years."""
+    return [name for name in columns if HALF.fullmatch(name.strip())]
 
 
 def differ(months: Iterable[int | None]) -> bool:

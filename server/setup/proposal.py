@@ -29,6 +29,7 @@ from server.setup.facts import GRAIN_COLUMNS, FactsTable, facts_table, profile_f
 from server.setup.figures import exact_figures, largest
 from server.setup.journals import find_journal
 from server.setup.marks import without_marks
+from server.setup.months import half_columns
 from server.setup.open_facts import HOW_AMOUNTS
 from server.setup.periods import said_periods, unread_time
 from server.setup.questions import Choice, OpenQuestion
@@ -187,6 +188,8 @@ def lack_of(found: TableProfile) -> str:
         return f"{says}; {answer}columns: {{COLUMN: amount}}}}}}"
     if unread := unread_time(found):
         return f"{found.name}: {unread}"
+    if halves := half_columns(found.table.columns):
+        return f"{found.name}: {', '.join(halves)} are half years, which no book holds: bring months, quarters or years"
     says = f"{found.name} has no column of days or months ({roles})"
     return f"{says}; {answer}columns: {{COLUMN: time}}}}}}, or {{is: facts, period: 2026-01}} for all its rows"
 

@@ -50,9 +50,9 @@ TEXT_WORDS = named(
     "transaction|trans|entry|line|row|zeile|pos|uuid|guid"
 )
 OTHER_TIMES = named(
-    "due|original|entry|entered|created|changed|modified|fällig|valuta|erfasst|document|beleg|text|value"
+    "due|original|entry|entered|created|changed|modified|fällig|valuta|erfasst|document|beleg|text|value|bldat|cpudt"
 )
-OWN_TIMES = named("posting|posted|booking|buchung|buchungsdatum|accounting|gl|effective|period|paid|transaction")
+OWN_TIMES = named("posting|posted|booking|buchung|buchungsdatum|accounting|gl|effective|period|paid|transaction|budat")
 PLACES_WORDS = named(
     "number|units|unit|quantity|qty|menge|anzahl|hours|stunden|heads|headcount|fte|stück|pieces|count|volume"
 )

@@ -32,6 +32,7 @@ class DayForm(Struct, frozen=True):
 FORMS: Final = (
     DayForm(re.compile(r"(.+) 00:00(?::00)?"), r"\1", ("", "")),  # 31.12.2025 00:00; a load leaves midnight out
     DayForm(re.compile(r"(\d{1,2})\. (.+)"), r"\1 \2", ("%d ", "%d. ")),  # 31. Dezember 2025
+    DayForm(re.compile(r"[^\W\d_]{6,}, ([^\W\d_]+ \d+, \d{4})"), r"\1", ("%B", "%A, %B")),  # Monday, March 31, 2025
     DayForm(re.compile(r"0(\d\d\.\d{4})"), r"\1", ("%m", "0%m"), is_named=True),  # 012.2025
 )
 

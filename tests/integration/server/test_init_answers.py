@@ -125,26 +125,16 @@ def test_a_level_and_an_order_of_members_are_no_amounts_and_are_named(
     assert "  Sort: not loaded — a number in a table without days, which fills members\n" in told
 
 
-def test_a_name_that_two_columns_have_is_refused_and_no_other_separator_is_taken(
+def test_texts_of_one_name_are_two_columns_and_no_other_separator_is_taken(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = tmp_path / "Journal.csv"
     journal.write_text("Datum;Konto;Text;Betrag;Text\n31.12.2025;0400;a;1,50;b\n30.12.2025;8400;a;2,50;c\n")
-    assert initialised(tmp_path / "books", ledger(tmp_path, DAYS, AMOUNTS), journal) == 1
-    told = capsys.readouterr().err
-    assert "Journal.csv: row 1 names two columns 'Text'; give each column a name of its own" in told
-
-
-def test_a_sheet_with_a_name_that_two_columns_have_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    book = xlsxwriter.Workbook(tmp_path / "Journal.xlsx")
-    sheet = book.add_worksheet("J")
-    sheet.write_row(0, 0, ["Datum", "Konto", "Text", "Betrag", "Text"])
-    sheet.write_row(1, 0, ["31.12.2025", "0400", "a", 1.5, "b"])
-    book.close()
-    assert initialised(tmp_path / "books", tmp_path / "Journal.xlsx") == 1
-    assert "Journal.xlsx [J]: row 1 names two columns 'Text'" in capsys.readouterr().err
+    assert initialised(tmp_path / "books", journal) == 0
+    told = capsys.readouterr().out
+    assert "Text_1: text" in told
+    assert "Text_2: text" in told
+    assert first_statement(tmp_path / "books", tmp_path / "state")["Betrag"] == 4
 
 
 def test_a_load_that_fails_says_what_to_do_next(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 import xlsxwriter
@@ -112,17 +113,28 @@ def test_a_format_that_is_not_read_is_named_with_what_can_be_exported(
     assert str(told.value).startswith(f"{name} is {says}, which is not read: export ")
 
 
+def without_value(path: Path, part: str) -> None:
+    """Take the values of formulas out of a part of a workbook."""
+    with ZipFile(path) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    held[part] = held[part].replace(b"<v>0</v></c>", b"</c>")
+    with ZipFile(path, "w") as archive:
+        for name, content in held.items():
+            archive.writestr(name, content)
+
+
 def test_a_sheet_that_is_not_used_blocks_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "gl.xlsx"
     with xlsxwriter.Workbook(path) as book:
-        for name, heading in {"GL": ["date", "account", "amount"], "Notes": ["text", "text", "n"]}.items():
+        for name, first in {"GL": 1.5, "Notes": "=1+1"}.items():
             sheet = book.add_worksheet(name)
-            sheet.write_row(0, 0, heading)
-            sheet.write_row(1, 0, ["2025-01-05", "A", 1.5])
+            sheet.write_row(0, 0, ["date", "account", "amount"])
+            sheet.write_row(1, 0, ["2025-01-05", "A", first])
             sheet.write_row(2, 0, ["2025-01-06", "B", 2.5])
+    without_value(path, "xl/worksheets/sheet2.xml")
     assert initialised(tmp_path / "books", path) == 1
     told = capsys.readouterr().err
-    assert "row 1 names two columns 'text'" in told
+    assert "cell C2 of sheet Notes is a formula without a stored value" in told
     assert "or say files: {'gl.xlsx [Notes]': {is: unused}} with --answers FILE" in told
     assert initialised(tmp_path / "books", path, answers='files: {"gl.xlsx [Notes]": {is: unused}}\n') == 0
     assert first_statement(tmp_path / "books", tmp_path / "state")["Amount"] == Decimal(4)

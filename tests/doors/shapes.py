@@ -1,0 +1,151 @@
+"""The shapes of `test_shapes`: the files of each, written by hand, and the figures that a reader adds up in them."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+
+from openpyxl import Workbook
+
+Rows = list[list[object]]
+OLD = 1_700_000_000  # a time at which no file is being written any more
+
+
+@dataclass
+class Shape:
+    """Files, and their figures by scenario and by member and period; what is asked or said of them."""
+
+    files: Mapping[str, str | bytes]
+    cells: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    asks: str = ""
+    answer: str = ""
+    about: str = ""  # the file or sheet that is asked about, if not the first
+    dimension: str = "account"
+    metric: str = "amount"
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write the files."""
+        for name, content in self.files.items():
+            (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+            os.utime(folder / name, (OLD, OLD))
+        return [folder / name for name in self.files]
+
+
+def text(name: str, *lines: str) -> dict[str, str | bytes]:
+    """Return a text file."""
+    return {name: "".join(f"{line}\n" for line in lines)}
+
+
+def workbook(name: str, sheets: Mapping[str, Rows], hidden: str = "") -> dict[str, str | bytes]:
+    """Return a workbook."""
+    made, held = Workbook(), BytesIO()
+    made.remove(made.active)
+    for title, rows in sheets.items():
+        sheet = made.create_sheet(title)
+        sheet.sheet_state = "hidden" if title == hidden else "visible"
+        for row in rows:
+            sheet.append(row)
+    made.save(held)
+    return {name: held.getvalue()}
+
+
+def actual(**cells: str) -> dict[str, dict[str, str]]:
+    """Return figures of actual; a key is a member and a month of 2025: c1200_01."""
+    return {"actual": {f"{key[1:-3]}|2025-{key[-2:]}": amount for key, amount in cells.items()}}
+
+
+LEDGER: Rows = [["date", "account", "amount"], ["2025-01-05", "4010", 10.5], ["2025-02-05", "4020", 7.25]]
+RIGHT: dict[str, Shape] = {
+    "groups of two digits, as in India": Shape(
+        text(
+            "gl.csv", "date,account,amount", '2025-01-05,1200,"12,34,567.89"', '2025-01-06,4010,"-12,34,567.89"',
+            '2025-02-05,1200,"1,00,000.00"',
+        ),
+        actual(c1200_01="1234567.89", c4010_01="-1234567.89", c1200_02="100000"),
+    ),
+    "days of the week before days": Shape(
+        text(
+            "gl.csv", "date,account,amount", '"Monday, March 31, 2025",1200,10.50', '"Tuesday, April 1, 2025",1200,7.25'
+        ),
+        actual(c1200_03="10.5", c1200_04="7.25"),
+    ),
+    "lines that end as before 2001": Shape(
+        {"gl.csv": "date,account,amount\r2025-01-05,1200,10.50\r2025-02-06,4010,1.00\r"},
+        actual(c1200_01="10.5", c4010_02="1"),
+    ),
+    "SAP tables, credits with a side and a minus": Shape(
+        text(
+            "faglflexa.csv", "BUKRS,RACCT,BUDAT,BLDAT,CPUDT,HSL,DRCRK",
+            "1000,400000,20250131,20250130,20250201,10.50,S",
+            "1000,113100,20250131,20250130,20250201,-10.50,H", "1000,400000,20250228,20250227,20250301,7.25,S",
+            "1000,113100,20250228,20250227,20250301,-7.25,H",
+        ),
+        actual(c400000_01="10.5", c113100_01="-10.5", c400000_02="7.25", c113100_02="-7.25"),
+    ),
+    "two columns of texts of one name": Shape(
+        text("gl.csv", "date,account,note,note,amount", "2025-01-05,1200,x,y,10.50", "2025-02-05,4010,z,w,-10.50"),
+        actual(c1200_01="10.5", c4010_02="-10.5"),
+    ),
+    "a period that the title alone says": Shape(
+        text(
+            "tb.csv", "Trial Balance", "As at 10/31/2025", "",
+            "Account,Name,Debit,Credit", "1200,Bank,10.50,", "4010,Sales,,10.50",
+        ),
+        actual(c1200_10="10.5", c4010_10="-10.5"),
+    ),
+    "an end without a line end where debits are credits": Shape(
+        {"gl.csv": "date,account,amount\n2025-01-05,1,1.5\n2025-01-05,2,-1.5\n2025-02-06,1,3.1\n2025-02-06,2,-3.1"},
+        actual(c1_01="1.5", c2_01="-1.5", c1_02="3.1", c2_02="-3.1"),
+    ),
+}  # fmt: skip
+ANSWERED: dict[str, Shape] = {
+    "two columns of days that their names do not tell apart": Shape(
+        text(
+            "gl.csv", "Date 1,Date 2,account,amount", "2025-02-05,2025-01-31,1200,10.50", "2025-02-04,2025-01-30,4010,1"
+        ),
+        actual(c1200_01="10.5", c4010_01="1"),
+        asks="Date 1 and Date 2 are days, and their names do not tell which is the time",
+        answer="{columns: {Date 2: time}}",
+    ),
+    "two columns of amounts of one name": Shape(
+        text("gl.csv", "date,account,amount,amount", "2025-01-05,1200,10.50,11.30", "2025-02-05,4010,-9.50,-11.30"),
+        actual(c1200_01="11.3", c4010_02="-11.3"),
+        asks="2 columns are named 'amount', here amount_1, amount_2: which is the amount?",
+        answer="{columns: {amount_1: unused, amount_2: amount}}",
+    ),
+    "credits with a minus that no sum explains": Shape(
+        text(
+            "gl.csv", "date,account,amount,side",
+            "2025-01-05,1,10.50,S", "2025-01-06,2,-7.25,H", "2025-02-06,2,-1.00,H",
+        ),
+        actual(c1_01="10.5", c2_01="-7.25", c2_02="-1"),
+        asks="most credits are negative, as amount, row 3: '-7.25': what does the minus mean?",
+        answer="{credits: negative}",
+    ),
+    "a hidden sheet": Shape(
+        workbook("gl.xlsx", {"GL": LEDGER, "Old": LEDGER}, hidden="Old"),
+        actual(c4010_01="10.5", c4020_02="7.25"),
+        asks="the sheet is hidden; do its rows count?",
+        answer="{is: unused}",
+        about="gl.xlsx [Old]",
+    ),
+    "an end without the line end that all others have": Shape(
+        {"gl.csv": "date,account,amount\n2025-01-05,1,10.50\n2025-02-05,2,-7.2"},
+        actual(c1_01="10.5", c2_02="-7.2"),
+        asks="the last row has no end of line, as all others have",
+        answer="{end: whole}",
+    ),
+    "a last row that is short": Shape(
+        text("gl.csv", "date,account,amount,note", "2025-01-05,1,10.50,a", "2025-01-05,1,1.50,a", "2025-02-05,2,-7.2"),
+        actual(c1_01="12", c2_02="-7.2"),
+        asks="the last row has 3 values, and the rows above have 4",
+        answer="{end: whole}",
+    ),
+}  # fmt: skip
+REFUSED: dict[str, Shape] = {
+    "half years across": Shape(
+        text("r.csv", "Account,H1 2024,H2 2024", "Sales,10.50,20.25", "Wages,-1.10,-2.20"),
+        asks="r.csv: H1 2024, H2 2024 are half years, .* bring months, quarters or years",
+    ),
+}

@@ -1,0 +1,63 @@
+"""Shapes of files: a small file of each with its figures, right at once, after its one question, or refused."""
+
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.doors.case_books import CaseBooks
+from tests.doors.shapes import ANSWERED, REFUSED, RIGHT, Shape
+from tests.support.newcomer import initialised
+
+DONE, REFUSES, ASKS = 0, 1, 3  # statuses of the command
+PERIODS = "2023-01..2026-12"
+
+
+def held(books: CaseBooks, shape: Shape, scenario: str) -> dict[str, str]:
+    """Return the figures of a scenario by member and period, as a shape writes them."""
+    catalogue = books.fed.instance.catalogue
+    leaves = list(dict.fromkeys(leaf for domain in catalogue.domains for leaf in catalogue.leaves_of(domain)))
+    dimension = shape.dimension if shape.dimension in leaves else leaves[0]
+    found = books.figures(shape.metric, PERIODS, scenario, dimensions=[dimension, "period"])
+    return {"|".join(key): str(figure.normalize()) for key, figure in found.items() if figure and len(key) == 2}
+
+
+def check(folder: Path, shape: Shape) -> None:
+    """Check that books hold the figures of a shape, and no others."""
+    books = CaseBooks(folder)
+    assert set(books.fed.instance.catalogue.scenarios) == set(shape.cells)
+    for scenario, cells in shape.cells.items():
+        assert held(books, shape, scenario) == {cell: str(Decimal(text).normalize()) for cell, text in cells.items()}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_shape_that_its_figures_decide_is_right_at_once(tmp_path: Path, name: str) -> None:
+    assert initialised(tmp_path / "books", *RIGHT[name].write(tmp_path)) == DONE
+    check(tmp_path / "books", RIGHT[name])
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_a_shape_that_no_figure_decides_is_right_after_its_question(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shape = ANSWERED[name]
+    files = shape.write(tmp_path)
+    assert initialised(tmp_path / "books", *files) == ASKS
+    told = capsys.readouterr().err
+    assert not (tmp_path / "books").exists()
+    assert shape.asks in told
+    assert f"  #- {shape.answer}   # " in told
+    said = yaml.safe_dump({"files": {shape.about or files[0].name: yaml.safe_load(shape.answer)}})
+    assert initialised(tmp_path / "books", *files, answers=said) == DONE
+    check(tmp_path / "books", shape)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_shape_that_is_not_read_is_refused_with_the_way_on(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert initialised(tmp_path / "books", *REFUSED[name].write(tmp_path)) == REFUSES
+    assert re.search(REFUSED[name].asks, " ".join(capsys.readouterr().err.split()))
+    assert not (tmp_path / "books").exists()
