@@ -241,23 +241,20 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
             read[known.name] = int(text)
         else:
             read[known.name] = Path(text) if types[known.name] in (Path, Path | None) else text
-    settings = Settings(**read)  # type: ignore[arg-type]  # each value was made of its field's type above
-    validate(settings)
+    validate(settings := Settings(**read))  # type: ignore[arg-type]  # each value was made of its field's type above
     return settings
 
 
 # Variables of compose.yaml, of scripts/ and of the identity provider's clients, which no setting reads.
-OTHERS = frozenset(
-    "SVC_" + name
-    for name in ("IMAGE", "INSTANCE_DIR", "MCP_TAG", "TOKEN", "OIDC_TOKEN_URL", "CLIENT_ID", "CLIENT_SECRET")
-)
+OTHER_NAMES = ("IMAGE", "INSTANCE_DIR", "MCP_TAG", "TOKEN", "OIDC_TOKEN_URL", "CLIENT_ID", "CLIENT_SECRET")
+OTHERS = frozenset("SVC_" + name for name in OTHER_NAMES)
 
 
 def unknown_settings(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     """Yield a sentence for every variable that looks like a setting and is none."""
     names = [str(field.metadata["variable"]) for field in fields(Settings)]
-    for name in sorted(environment):
-        if name.startswith("SVC_") and name not in OTHERS and name not in names:
+    for name in sorted(set(environment) - OTHERS - set(names)):
+        if name.startswith("SVC_"):
             similar = get_close_matches(name, names, 1)
             yield f"{name} is no setting and is ignored" + (f"; is {similar[0]} meant?" if similar else "")
 
