@@ -13,7 +13,7 @@ OLD = 1_700_000_000  # a time at which no file is being written any more
 
 
 @dataclass
-class Shape:
+class ShapedFile:
     """Files, and their figures by scenario and by member and period; what is asked or said of them."""
 
     files: Mapping[str, str | bytes]
@@ -56,25 +56,25 @@ def actual(**cells: str) -> dict[str, dict[str, str]]:
 
 
 LEDGER: Rows = [["date", "account", "amount"], ["2025-01-05", "4010", 10.5], ["2025-02-05", "4020", 7.25]]
-RIGHT: dict[str, Shape] = {
-    "groups of two digits, as in India": Shape(
+RIGHT: dict[str, ShapedFile] = {
+    "groups of two digits, as in India": ShapedFile(
         text(
             "gl.csv", "date,account,amount", '2025-01-05,1200,"12,34,567.89"', '2025-01-06,4010,"-12,34,567.89"',
             '2025-02-05,1200,"1,00,000.00"',
         ),
         actual(c1200_01="1234567.89", c4010_01="-1234567.89", c1200_02="100000"),
     ),
-    "days of the week before days": Shape(
+    "days of the week before days": ShapedFile(
         text(
             "gl.csv", "date,account,amount", '"Monday, March 31, 2025",1200,10.50', '"Tuesday, April 1, 2025",1200,7.25'
         ),
         actual(c1200_03="10.5", c1200_04="7.25"),
     ),
-    "lines that end as before 2001": Shape(
+    "lines that end as before 2001": ShapedFile(
         {"gl.csv": "date,account,amount\r2025-01-05,1200,10.50\r2025-02-06,4010,1.00\r"},
         actual(c1200_01="10.5", c4010_02="1"),
     ),
-    "SAP tables, credits with a side and a minus": Shape(
+    "SAP tables, credits with a side and a minus": ShapedFile(
         text(
             "faglflexa.csv", "BUKRS,RACCT,BUDAT,BLDAT,CPUDT,HSL,DRCRK",
             "1000,400000,20250131,20250130,20250201,10.50,S",
@@ -83,24 +83,24 @@ RIGHT: dict[str, Shape] = {
         ),
         actual(c400000_01="10.5", c113100_01="-10.5", c400000_02="7.25", c113100_02="-7.25"),
     ),
-    "two columns of texts of one name": Shape(
+    "two columns of texts of one name": ShapedFile(
         text("gl.csv", "date,account,note,note,amount", "2025-01-05,1200,x,y,10.50", "2025-02-05,4010,z,w,-10.50"),
         actual(c1200_01="10.5", c4010_02="-10.5"),
     ),
-    "a period that the title alone says": Shape(
+    "a period that the title alone says": ShapedFile(
         text(
             "tb.csv", "Trial Balance", "As at 10/31/2025", "",
             "Account,Name,Debit,Credit", "1200,Bank,10.50,", "4010,Sales,,10.50",
         ),
         actual(c1200_10="10.5", c4010_10="-10.5"),
     ),
-    "an end without a line end where debits are credits": Shape(
+    "an end without a line end where debits are credits": ShapedFile(
         {"gl.csv": "date,account,amount\n2025-01-05,1,1.5\n2025-01-05,2,-1.5\n2025-02-06,1,3.1\n2025-02-06,2,-3.1"},
         actual(c1_01="1.5", c2_01="-1.5", c1_02="3.1", c2_02="-3.1"),
     ),
 }  # fmt: skip
-ANSWERED: dict[str, Shape] = {
-    "two columns of days that their names do not tell apart": Shape(
+ANSWERED: dict[str, ShapedFile] = {
+    "two columns of days that their names do not tell apart": ShapedFile(
         text(
             "gl.csv", "Date 1,Date 2,account,amount", "2025-02-05,2025-01-31,1200,10.50", "2025-02-04,2025-01-30,4010,1"
         ),
@@ -108,13 +108,13 @@ ANSWERED: dict[str, Shape] = {
         asks="Date 1 and Date 2 are days, and their names do not tell which is the time",
         answer="{columns: {Date 2: time}}",
     ),
-    "two columns of amounts of one name": Shape(
+    "two columns of amounts of one name": ShapedFile(
         text("gl.csv", "date,account,amount,amount", "2025-01-05,1200,10.50,11.30", "2025-02-05,4010,-9.50,-11.30"),
         actual(c1200_01="11.3", c4010_02="-11.3"),
         asks="2 columns are named 'amount', here amount_1, amount_2: which is the amount?",
         answer="{columns: {amount_1: unused, amount_2: amount}}",
     ),
-    "credits with a minus that no sum explains": Shape(
+    "credits with a minus that no sum explains": ShapedFile(
         text(
             "gl.csv", "date,account,amount,side",
             "2025-01-05,1,10.50,S", "2025-01-06,2,-7.25,H", "2025-02-06,2,-1.00,H",
@@ -123,28 +123,28 @@ ANSWERED: dict[str, Shape] = {
         asks="most credits are negative, as amount, row 3: '-7.25': what does the minus mean?",
         answer="{credits: negative}",
     ),
-    "a hidden sheet": Shape(
+    "a hidden sheet": ShapedFile(
         workbook("gl.xlsx", {"GL": LEDGER, "Old": LEDGER}, hidden="Old"),
         actual(c4010_01="10.5", c4020_02="7.25"),
         asks="the sheet is hidden; do its rows count?",
         answer="{is: unused}",
         about="gl.xlsx [Old]",
     ),
-    "an end without the line end that all others have": Shape(
+    "an end without the line end that all others have": ShapedFile(
         {"gl.csv": "date,account,amount\n2025-01-05,1,10.50\n2025-02-05,2,-7.2"},
         actual(c1_01="10.5", c2_02="-7.2"),
         asks="the last row has no end of line, as all others have",
         answer="{end: whole}",
     ),
-    "a last row that is short": Shape(
+    "a last row that is short": ShapedFile(
         text("gl.csv", "date,account,amount,note", "2025-01-05,1,10.50,a", "2025-01-05,1,1.50,a", "2025-02-05,2,-7.2"),
         actual(c1_01="12", c2_02="-7.2"),
         asks="the last row has 3 values, and the rows above have 4",
         answer="{end: whole}",
     ),
 }  # fmt: skip
-REFUSED: dict[str, Shape] = {
-    "half years across": Shape(
+REFUSED: dict[str, ShapedFile] = {
+    "half years across": ShapedFile(
         text("r.csv", "Account,H1 2024,H2 2024", "Sales,10.50,20.25", "Wages,-1.10,-2.20"),
         asks="r.csv: H1 2024, H2 2024 are half years, .* bring months, quarters or years",
     ),

@@ -8,14 +8,14 @@ import pytest
 import yaml
 
 from tests.doors.case_books import CaseBooks
-from tests.doors.shapes import ANSWERED, REFUSED, RIGHT, Shape
+from tests.doors.shapes import ANSWERED, REFUSED, RIGHT, ShapedFile
 from tests.support.newcomer import initialised
 
 DONE, REFUSES, ASKS = 0, 1, 3  # statuses of the command
 PERIODS = "2023-01..2026-12"
 
 
-def held(books: CaseBooks, shape: Shape, scenario: str) -> dict[str, str]:
+def held(books: CaseBooks, shape: ShapedFile, scenario: str) -> dict[str, str]:
     """Return the figures of a scenario by member and period, as a shape writes them."""
     catalogue = books.fed.instance.catalogue
     leaves = list(dict.fromkeys(leaf for domain in catalogue.domains for leaf in catalogue.leaves_of(domain)))
@@ -24,7 +24,7 @@ def held(books: CaseBooks, shape: Shape, scenario: str) -> dict[str, str]:
     return {"|".join(key): str(figure.normalize()) for key, figure in found.items() if figure and len(key) == 2}
 
 
-def check(folder: Path, shape: Shape) -> None:
+def check(folder: Path, shape: ShapedFile) -> None:
     """Check that books hold the figures of a shape, and no others."""
     books = CaseBooks(folder)
     assert set(books.fed.instance.catalogue.scenarios) == set(shape.cells)
