@@ -138,7 +138,7 @@ def test_columns_named_as_what_all_facts_have_are_loaded_under_other_names(tmp_p
     [
         ("empty.csv", "", "empty.csv is empty"),
         ("numbers.csv", "1,2\n3,4\n", "numbers.csv has no heading"),
-        ("ledger.doc", "a,b\n1,2\n", "ledger.doc is none of .csv, .txt, .tsv, .tab, .asc, .xlsx, .parquet, .arrow"),
+        ("ledger.doc", "a,b\n1,2\n", "ledger.doc is none of .csv, .txt, .tsv, .tab, .asc, .xlsx, .xlsm, .xlsb"),
         (
             "names.csv",
             "id,name\n1,Anna\n2,Bert\n",
