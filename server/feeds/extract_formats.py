@@ -1,7 +1,7 @@
 """How the extract of a feed is written: CSV dialect, heading, numbers, dates, rows to skip, columns that become rows.
 
-A field that is None was left out of integrations.yaml; the loader then detects it, or takes the plain form. What names
-nothing outside its own block is the class of the file: DateFormat, RowSkip.
+A field that is None was left out of integrations.yaml; a load then takes the plain form. What names nothing outside its
+own block is the class of the file: DateFormat, RowSkip.
 """
 
 from collections.abc import Mapping

@@ -78,7 +78,7 @@ def plain_texts(column: pl.Series, numbers: NumberFormat) -> pl.Series:
         text = text.str.replace(r"^\(\s*([^-].*?)\s*\)$", "-$1")
     elif numbers.negative is NegativeStyle.TRAILING:
         text = text.str.replace(r"^([^-].*?)\s*-$", "-$1")
-    point = numbers.decimal or "."
+    point = numbers.decimal or ("," if numbers.thousands == "." else ".")
     if point == "." and not numbers.thousands:
         return column.alias("text").to_frame().select(text)["text"]
     mark = GROUPING.get(numbers.thousands or "", re.escape(numbers.thousands or ""))

@@ -1,4 +1,4 @@
-"""Detection: the keys that a feed leaves out, found in its files as they are loaded and held against its last load."""
+"""Detection: the keys that a feed leaves out, as its files show them, held against those of its last load."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +27,18 @@ from server.files.columns import ISO_DAY, read_days
 from server.files.dates import ISO, UNREADABLE, in_format
 from server.files.days import DayColumn, serial_days, typed_days
 from server.files.dialect import LOOK, titles_above
+from server.files.doubts import (
+    DECIMAL,
+    FILE,
+    FORMAT,
+    MONTHS,
+    NEGATIVE,
+    NONE,
+    SEPARATOR,
+    THOUSANDS,
+    refuse_factor,
+    undecided,
+)
 from server.files.encodings import ENCODING, UTF8, UTF16, decode
 from server.files.extract_columns import ExtractColumns
 from server.files.files import first_used_row, join_names, scan_file
@@ -36,20 +48,14 @@ from server.files.notation import (
     PLAIN_FIRST,
     Notation,
     NumberColumn,
-    detect_factor,
     detect_numbers,
     notations_of,
 )
 from server.files.rejects import ROW, VALIDATE, LoadFailed
-from server.files.reshape import chosen_columns
 
 HEAD: Final = 1 << 16  # bytes in which the heading stands
-DECIMAL, THOUSANDS, NEGATIVE = "numbers.decimal", "numbers.thousands", "numbers.negative"
-NONE, FACTOR = "numbers.none", "numbers.factor"
-FORMAT, MONTHS, SEPARATOR = "dates.format", "dates.months", "csv.separator"
 PLAIN_KEYS: Final = {DECIMAL: ".", THOUSANDS: "none"}
 PLAIN_READING: Final = {SEPARATOR: ",", FORMAT: ISO, **PLAIN_KEYS}  # what goes without saying
-FILE: Final = "integrations.yaml"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,6 +74,7 @@ class FeedFormat:
     remarks: list[str] = field(default_factory=list)  # what was found, with what it was found from
     warnings: list[str] = field(default_factory=list)  # of files that were read as they stand
     paths: dict[str, Path] = field(default_factory=dict)  # files by their names, for a second look at a column
+    relied: set[str] = field(default_factory=set)  # keys that decided between two readings as the last load had them
 
     @property
     def written(self) -> Mapping[str, str | None]:
@@ -105,7 +112,7 @@ class FeedFormat:
         rows = (usual,) if found is None else found
         if max(rows, default=1) <= len(records):
             names = join_names([records[row - 1] for row in rows]) if rows else ()
-            self._refuse_factor(name, titles_above(records, min(rows, default=1)), names)
+            refuse_factor(self.binding, self.columns, name, titles_above(records, min(rows, default=1)), names)
         if written is None and rows != (usual,):
             self.tell(name, Finding("header_row", rows[0], f"row {rows[0]} has the columns of the feed"))
         return rows
@@ -149,6 +156,8 @@ class FeedFormat:
         key = ambiguity.key
         for reading in ambiguity.readings:
             if (held := self.held(key)) is not None and held == reading.keys.get(key):
+                if key not in self.reading:
+                    self.relied.add(key)
                 self.settle(name, Finding(key, held, "as before"), held)
                 return reading
         raise undecided(name, ambiguity, self.binding.key)
@@ -191,7 +200,7 @@ class FeedFormat:
             if footer is not None:
                 self.tell(path.name, footer)
                 layout = replace(layout, skip_footer=footer.value)
-        self._refuse_factor(path.name, table.titles, table.names)
+        refuse_factor(self.binding, self.columns, path.name, table.titles, table.names)
         return replace(dialect, separator=table.separator, quote=table.quote, layout=layout)
 
     def _encoding(self, path: Path) -> Finding:
@@ -206,22 +215,6 @@ class FeedFormat:
         if isinstance(found, Finding):
             return found
         raise undecided(path.name, found, self.binding.key)
-
-    def _refuse_factor(self, name: str, titles: Sequence[tuple[int, str]], names: Sequence[str]) -> None:
-        """Raise LoadFailed if a title or an amount's name speaks of millions, and no key says what amounts are in."""
-        if self.binding.format.numbers.factor is not None or not self.columns.amounts or self.binding.fills_rates:
-            return
-        heading, amounts = max((row for row, _ in titles), default=0) + 1, set(self.columns.amounts)
-        if (unpivot := self.binding.format.unpivot) and names and self.binding.format.sql is None:
-            amounts.update(chosen_columns(unpivot.columns, names, name))
-        found = detect_factor(titles, {column: heading for column in names if column in amounts})
-        if found.decided:
-            (said,) = found.decided
-            ways = (
-                Reading({FACTOR: "1"}, "amounts as they stand"),
-                Reading({FACTOR: said.value}, "amounts times that"),
-            )
-            raise undecided(name, Ambiguity(FACTOR, said.evidence, ways), self.binding.key)
 
     # Amounts.
 
@@ -379,13 +372,6 @@ class FeedFormat:
         decided = next((one for one in day.findings.decided if one.key == FORMAT), None) if day else None
         if decided is not None and decided.value != format_ and sorted(decided.value) == sorted(format_):
             self.refuse(name, decided, f"{FILE} says it is", format_)
-
-
-def undecided(name: str, ambiguity: Ambiguity, feed: str) -> LoadFailed:
-    """Return the failure of a file that can be read in two ways."""
-    mend = f"write one of them under {feed} in {FILE}"
-    recorded = f"{name}: {ambiguity.without_texts}; {mend}"
-    return LoadFailed(VALIDATE, f"{name}: {ambiguity}; {mend}", recorded=recorded)
 
 
 # What the rows and the head of a file show.

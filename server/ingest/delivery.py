@@ -22,8 +22,8 @@ from engine.model.fact_store import DATE
 from server.feeds.extract_formats import BlankRule, NumberFormat
 from server.feeds.feeds import Binding
 from server.files.columns import EXTRACT, NO_RESIDUES, Residues, RowSource, joined
-from server.files.detection import FeedFormat
 from server.files.extract_columns import columns_for, extract_columns
+from server.files.feed_reader import FeedReader
 from server.files.rejects import VALIDATE, LoadFailed, Rejects
 from server.files.reshape import UnloadedRows, chosen_columns, columns_of_file, reshape
 from server.files.sources import extract
@@ -79,14 +79,14 @@ class Delivery:
     control: LoadControl = field(init=False)  # of the amounts of facts
     lands: bool = True  # False: rows are read and judged only
     recorded: Mapping[str, Any] = field(default_factory=dict)  # how the feed's last load was read
-    format: FeedFormat = field(init=False)
+    format: FeedReader = field(init=False)
     _facts: int = 0  # judged and not rejected
 
     def __post_init__(self) -> None:
         catalogue, binding = self.place.catalogue, self.binding
         target = target_of(binding, catalogue)
         columns = extract_columns(binding, target)
-        self.format = FeedFormat(binding=binding, columns=columns, calendar=catalogue.calendar, recorded=self.recorded)
+        self.format = FeedReader(binding=binding, columns=columns, calendar=catalogue.calendar, recorded=self.recorded)
         measures: Mapping[str, Measure] = {}
         keys: list[str] = []
         if isinstance(target, Domain):
@@ -100,7 +100,7 @@ class Delivery:
         return self.place.spool / self.binding.target / self.binding.key
 
     def receive(self, tables: LiveTables) -> None:
-        """Read and judge every row; LoadFailed where they cannot be loaded."""
+        """Read and judge every row. Raises LoadFailed, with keys that the files show, if they cannot be loaded."""
         self.span = self.periods.span if self.periods else None
         target = target_of(self.binding, self.place.catalogue)
         self.progress(self.binding.key, "extract", 0)
@@ -111,10 +111,13 @@ class Delivery:
             return
         calendar = catalogue.calendar
         with closing(extract(self.binding, self.place.folder, calendar, self.periods, formats=self.format)) as parts:
-            if isinstance(target, Domain):
-                self._receive_facts(target, parts, tables)
-            else:
-                self._receive_table(target, parts, tables)
+            try:
+                if isinstance(target, Domain):
+                    self._receive_facts(target, parts, tables)
+                else:
+                    self._receive_table(target, parts, tables)
+            except LoadFailed as failure:
+                raise self.format.explained(failure) from failure  # while files of archives are there
         if not self._rows and not self.binding.allows_empty:
             says = "not one row came back, and what was loaded before would go; allow_empty: true takes it so"
             raise LoadFailed(VALIDATE, says)

@@ -26,8 +26,6 @@ from engine.model.errors import Unavailable
 from engine.model.warehouses import PartStore
 from server.base.interfaces import LoadHistory, StoreDown
 from server.feeds.feeds import Binding, LoadAttempt, LoadStatus
-from server.files.detection import PLAIN_READING
-from server.files.findings import written_keys
 from server.files.rejects import VALIDATE, LoadFailed, Rejects, RejectSum, write_report
 from server.ingest.control_tables import controls_file, prune_controls, write_controls
 from server.ingest.controls import FileControl
@@ -236,15 +234,6 @@ def last_reading(manifest: Manifest, binding: str) -> Mapping[str, Any]:
     """Return the keys that the files of a feed's last load showed."""
     loads = [load for load in manifest.loads.values() if load.binding == binding]
     return max(loads, key=lambda load: load.sequence).reading if loads else {}
-
-
-def describe_readings(place: BooksFolder) -> Iterator[str]:
-    """Yield, for each feed, the keys that the files of its last load showed, without those of the plain form."""
-    manifest = manifest_of(place)
-    for binding in sorted({load.binding for load in manifest.loads.values()}):
-        reading = last_reading(manifest, binding).items()
-        if found := {key: value for key, value in reading if PLAIN_READING.get(key) != value}:
-            yield f"{binding}: read with {written_keys(found)}"
 
 
 def requested_periods(binding: Binding, calendar: Calendar, periods: PeriodRange | None) -> PeriodRange | None:

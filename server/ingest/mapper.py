@@ -24,7 +24,7 @@ from server.files.amounts import (
 )
 from server.files.columns import NO_RESIDUES, ParsedColumn, Residues, to_text
 from server.files.dates import iso_texts, joined_parts
-from server.files.detection import undecided
+from server.files.doubts import undecided
 from server.files.files import is_doubled, numbered
 from server.files.findings import Ambiguity, Reading, located
 from server.files.notation import FORMULA_FAULT

@@ -1,4 +1,4 @@
-"""Previews: how the files of feeds would be read now, from their first rows and without loading them."""
+"""Previews: how the files of feeds would be read now, without loading them, and the keys that their feeds lack."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,34 +6,27 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.calendar.periods import Grain
-from server.feeds.extract_formats import ExtractFormat
 from server.feeds.feeds import Binding, LoadStatus, SourceKind
-from server.feeds.file_kinds import kind_of
 from server.feeds.query_parameters import PERIOD_PLACE
 from server.files.archives import ArchiveFault, files_matching
-from server.files.columns import read_days
-from server.files.dates import ISO
-from server.files.detection import FeedFormat
+from server.files.doubts import NONE
 from server.files.extract_columns import extract_columns
-from server.files.files import explain_fault, located, scan_file
+from server.files.feed_reader import FeedReader
 from server.files.findings import written_keys
 from server.files.limits import FileTooLarge
+from server.files.proposals import Proposal, in_order, propose
 from server.files.rejects import LoadFailed, RejectSum
-from server.files.reshape import UnloadedRows, reshape
 from server.ingest.controls import FileControl
 from server.ingest.delivery import Delivery, rank, target_of
 from server.ingest.folder import BooksFolder
 from server.ingest.load import BindingFailed, binding_errors, last_reading, manifest_of, requested_periods
 from server.ingest.rates import open_tables
 
-ROWS: Final = 2_000  # of each file
 FILES: Final = 3  # of each feed: the last ones by name
-FAULTS: Final = (pl.exceptions.PolarsError, OSError, UnicodeError)
+OF_LAYOUT: Final = ("csv.header_row", "header_row", "csv.skip_footer", "csv.quote")  # keys without which a row is lost
 
 
 class FeedTrial(Struct, frozen=True):
@@ -84,13 +77,12 @@ def describe_files(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[
 
 def described(binding: Binding, path: Path, place: BooksFolder) -> str:
     """Return how a file would be read, or why it would be refused."""
-    try:
-        keys = written_keys(reading_of(binding, path, place)) or "its own types"
-    except (LoadFailed, FileTooLarge) as refused:
-        return str(refused)
-    except FAULTS as fault:
-        return f"{path.name} cannot be read: {explain_fault(path, fault)}"
-    return f"{path.name} is read with {keys}"
+    proposal = proposal_of(binding, path, place)
+    if proposal.fault is not None:
+        return proposal.fault
+    if proposal.keys:
+        return proposal.says(binding.key)
+    return f"{path.name} is read with {written_keys(proposal.reading) or 'its own types'}"
 
 
 def files_of(binding: Binding, folder: Path, into: Path) -> list[Path]:
@@ -104,48 +96,71 @@ def files_of(binding: Binding, folder: Path, into: Path) -> list[Path]:
     return list(files_matching(within, pattern, into)) if within.is_dir() else []
 
 
-def reading_of(binding: Binding, path: Path, place: BooksFolder) -> Mapping[str, Any]:
-    """Return the keys by which a file would be read, those that are written and those that its first rows show."""
+def describe_readings(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[str]:
+    """Yield the feeds that go on by keys that their last load recorded and integrations.yaml does not say."""
+    manifest = manifest_of(place)
+    for binding in bindings:
+        if relied := reader_of(binding, place, last_reading(manifest, binding.key)).relied:
+            yield f"{binding.key}: the last load was read with {written_keys(relied)}, and no key says so"
+
+
+def reader_of(binding: Binding, place: BooksFolder, recorded: Mapping[str, Any]) -> FeedReader:
+    """Return the reader of a feed after a load that recorded some keys."""
+    columns = extract_columns(binding, target_of(binding, place.catalogue))
+    return FeedReader(binding=binding, columns=columns, calendar=place.catalogue.calendar, recorded=recorded)
+
+
+def proposal_of(binding: Binding, path: Path, place: BooksFolder) -> Proposal:
+    """Return the keys that a file of a feed shows and integrations.yaml does not say."""
     catalogue = place.catalogue
-    formats = FeedFormat(
-        binding=binding,
-        columns=extract_columns(binding, target_of(binding, catalogue)),
-        calendar=catalogue.calendar,
-        recorded=last_reading(manifest_of(place), binding.key),
-    )
-    with scan_file(path, formats, binding.sheet) as scanned:
-        rows = located(scanned.rows.head(ROWS).collect(), path.name, scanned.first)
-    formats.paths.clear()  # so that no column is read to the end of its file
-    pieces = list(reshape(rows, binding.format, path.name, UnloadedRows()))
-    found = [formats.of_rows(piece, path.name).format for piece in pieces]
-    keys = keys_of(path, formats.of_file(path), found[-1], formats)
-    days = found[-1].dates.format or (ISO if holds_iso_days(pieces, formats) else None)
-    return {**keys, "dates.format": days} if days and formats.columns.days else keys
+    columns = extract_columns(binding, target_of(binding, catalogue))
+    return propose(binding, columns, catalogue.calendar, last_reading(manifest_of(place), binding.key), path)
 
 
-def holds_iso_days(pieces: Sequence[pl.DataFrame], formats: FeedFormat) -> bool:
-    """Tell whether every text of a column of days is an ISO day: a format would refuse codes of periods (2026-01)."""
-    columns = [piece[name] for piece in pieces for name in formats.columns.days if piece.schema.get(name) == pl.String]
-    texts = [text for column in columns if (text := column.str.strip_chars().drop_nulls()).len()]
-    written = [text.filter(text != "") for text in texts]
-    return any(text.len() for text in written) and all(
-        read_days(text, Grain.DATE, formats.calendar).is_not_null().all() for text in written
-    )
+class FeedKeys(Struct, frozen=True):
+    """The keys that a feed needs and lacks, or why they cannot be found."""
+
+    binding: str
+    keys: Mapping[str, Any]
+    faults: Sequence[str] = ()
 
 
-def keys_of(path: Path, file: ExtractFormat, rows: ExtractFormat, formats: FeedFormat) -> Mapping[str, Any]:
-    """Return the keys of a format that a reader of the file wants to know, without those of days."""
-    numbers, csv = rows.numbers, file.csv
-    shown: dict[str, Any] = {}
-    if kind_of(path) == ".csv":
-        heading = csv.layout.header_rows
-        shown |= {"csv.separator": csv.separator or ",", "csv.encoding": csv.encoding or "utf-8"}
-        shown |= {"csv.header_row": heading[-1] if heading else (csv.layout.skip_rows or 0) + 1}
-        shown |= {"csv.skip_footer": csv.layout.skip_footer} if csv.layout.skip_footer else {}
-    shown |= {"header_row": formats.reading["header_row"]} if "header_row" in formats.reading else {}
-    shown |= {"numbers.decimal": numbers.decimal or "."} if formats.columns.amounts else {}
-    shown |= {"numbers.thousands": numbers.thousands} if numbers.thousands else {}
-    shown |= {"numbers.negative": numbers.negative.value} if numbers.negative else {}
-    shown |= {"numbers.none": list(numbers.none)} if numbers.none else {}
-    shown |= {"numbers.factor": str(numbers.factor)} if numbers.factor else {}
-    return shown
+def lacking_keys(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[FeedKeys]:
+    """Yield the keys that each feed of a folder lacks: those that its last load recorded, and those of its files."""
+    for binding in (one for one in bindings if one.source.kind is SourceKind.FOLDER):
+        with TemporaryDirectory() as packed:
+            try:
+                paths = files_of(binding, place.folder, Path(packed))
+            except (ArchiveFault, FileTooLarge) as refused:
+                yield FeedKeys(binding.key, {}, [str(refused)])
+                continue
+            found = keys_of_files(binding, [proposal_of(binding, path, place) for path in paths], place)
+        if found.keys or found.faults:
+            yield found
+
+
+def keys_of_files(binding: Binding, proposals: Sequence[Proposal], place: BooksFolder) -> FeedKeys:
+    """Return the keys that the last load of a feed recorded, and those that its files show."""
+    relied = reader_of(binding, place, last_reading(manifest_of(place), binding.key)).relied
+    faults = [proposal.fault for proposal in proposals if proposal.fault is not None]
+    faults += contradictions([proposal for proposal in proposals if proposal.fault is None])
+    keys = {key: value for key, value in relied.items() if not (key in OF_LAYOUT and proposals)}
+    words = keys.pop(NONE, [])
+    for proposal in proposals:
+        words = [*words, *proposal.keys.get(NONE, ())]
+        keys |= {key: value for key, value in proposal.keys.items() if key != NONE}
+    keys |= {NONE: list(dict.fromkeys(words))} if words else {}
+    return FeedKeys(binding.key, {} if faults else dict(in_order(keys)), faults)
+
+
+def contradictions(proposals: Sequence[Proposal]) -> Iterator[str]:
+    """Yield why no keys read all files of a feed: one shows a value that another does not have."""
+    for key in dict.fromkeys(key for proposal in proposals for key in proposal.keys if key != NONE):
+        having = [one for one in proposals if key in one.keys]
+        others = [one for one in proposals if key in OF_LAYOUT and key not in one.keys]
+        first = having[0]
+        for other in (*(one for one in having if one.keys[key] != first.keys[key]), *others):
+            shows = written_keys({key: other.keys[key]}) if key in other.keys else "nothing of it"
+            says = f"{first.file} shows {written_keys({key: first.keys[key]})}, and {other.file} {shows}"
+            yield f"{says}: give each a feed of its own, or have them written alike"
+            break

@@ -18,14 +18,11 @@ from server.base.folders import restrict
 from server.base.settings import Settings, variable_of
 from server.daemon.backups import BackupRecord
 from server.feeds.instance import ServedInstance, read_instance
-from server.ingest.control_tables import controls_file, write_controls
-from server.ingest.controls import FileControl
 from server.ingest.folder import BooksFolder
-from server.ingest.load import describe_readings, manifest_of
-from server.ingest.previews import describe_files, try_feeds
+from server.ingest.load import manifest_of
 from server.ingest.surveys import attached_faults
+from server.run.commands.check_data import tell_files
 from server.run.commands.console import DONE, FAULTY, INSTANCE, err, out
-from server.run.commands.loading import tell_controls
 from server.run.commands.provision import tell_data_faults
 from server.run.embedded.binaries import StartFailure, postgres_binaries, valkey_of_the_wheel
 from server.run.embedded.platform import platform
@@ -33,7 +30,6 @@ from server.run.shelves import open_books
 from server.stores.profiles import OPEN, OPENED, PostgresProfiles
 from server.warehouses.lacks import ReaderMayWrite, engine_faults, trial_faults
 
-CHECK = "check"  # name of the report of a check
 Claims = Mapping[str, Sequence[str]]
 
 
@@ -41,6 +37,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("instance", type=Path, nargs="?", metavar="FOLDER", help=INSTANCE)
     parser.add_argument("--data", action="store_true", help="hold the files against what is loaded, too")
+    parser.add_argument(
+        "--write", action="store_true", help="with --data: write the keys that feeds lack into integrations.yaml"
+    )
     parser.add_argument(
         "--engine", action="store_true", help="put rows into the engine of facts, read them back and delete them, too"
     )
@@ -60,6 +59,9 @@ def claim(text: str) -> tuple[str, str]:
 
 def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Print every fault of an instance."""
+    if asked.write and not asked.data:
+        err.print("--write belongs to --data: tieout check --data --write FOLDER", markup=False)
+        return FAULTY
     tell_open_folders(settings)
     tell_backups(settings)
     instance = read_instance(settings.instance)
@@ -79,34 +81,17 @@ def run(asked: argparse.Namespace, settings: Settings) -> int:
         return FAULTY if profiles.faults else DONE
     if asked.data:
         place = BooksFolder(catalogue=catalogue, folder=settings.instance, state=settings.state_folder)
-        for line in (*describe_readings(place), *describe_files(list(instance.bindings.values()), place)):
-            out.print(line, markup=False, soft_wrap=True)
-        tell_trials(instance, place)
+        undecided = tell_files(instance, place, settings, writes=asked.write)
         with open_books(instance, settings.instance, settings.store) as books:
             lacking = list(profile_faults(books, profiles.by_key.values()))
             for fault in lacking:
                 err.print(fault, markup=False)
-            if tell_data_faults(books, instance) or lacking:
+            if tell_data_faults(books, instance) or lacking or undecided:
                 return FAULTY
     if profiles.faults or lacks_engine:
         return FAULTY
     tell_counts(instance, profiles, settings)
     return DONE
-
-
-def tell_trials(instance: ServedInstance, place: BooksFolder) -> None:
-    """Print what a load would make of the files of each feed of facts now: control tables, and what it rejects."""
-    report, written = controls_file(place.controls, CHECK), list[FileControl]()
-    for trial in try_feeds(list(instance.bindings.values()), place):
-        if trial.fault is not None:
-            out.print(f"{trial.binding}: a load would fail: {trial.fault}", markup=False, soft_wrap=True)
-        elif trial.controls:
-            out.print(f"{trial.binding}:", markup=False)
-        written += trial.controls
-        write_controls(written, report)
-        tell_controls([file for file in trial.controls if file.is_whole], report, money=True)
-        for each in trial.rejected:
-            out.print(f"  rejected {each}", markup=False, soft_wrap=True)
 
 
 def missing_parts(settings: Settings) -> Iterator[str]:

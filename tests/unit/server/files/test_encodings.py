@@ -11,6 +11,7 @@ from server.files.encodings import detect_encoding
 from server.files.findings import Ambiguity, Finding
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
+from tests.support.guessing import load_by_guess
 from tests.support.newcomer import first_statement, initialised
 from tests.unit.server.ingest.test_ingest import instance_of
 
@@ -58,15 +59,26 @@ def instance(tmp_path: Path) -> Path:
     return instance_of(tmp_path, bindings={"account": {"file": "account.csv"}})
 
 
-def test_a_load_reads_names_by_their_words(instance: Path, tmp_path: Path) -> None:
+def test_a_load_proposes_the_encoding_whose_words_names_are(instance: Path, tmp_path: Path) -> None:
     (instance / "data" / "account.csv").write_bytes(POLISH.encode("cp1250"))
-    (loaded, *_) = load_feeds(instance, tmp_path / "state", "account")
-    assert loaded.detected == [
+    with pytest.raises(BindingFailed) as failed:
+        load_feeds(instance, tmp_path / "state", "account")
+    assert str(failed.value).splitlines() == [
         (
-            "csv: {encoding: \"cp1250\"} (row 2 has the byte 0xbf, which is no UTF-8 and is 'Sprzedaż' in cp1250) in "
-            "account.csv"
-        )
+            'account: account.csv shows csv: {encoding: "cp1250"} (row 2 has the byte 0xbf, which is no UTF-8 and is '
+            "'Sprzedaż' in cp1250), and a load guesses nothing: write under account in integrations.yaml, or run "
+            "tieout check --data --write:"
+        ),
+        '    csv: {encoding: "cp1250"}',
     ]
+
+
+def test_a_byte_far_behind_the_head_is_proposed_too(instance: Path, tmp_path: Path) -> None:
+    rows = "".join(f"{number},Konto\n" for number in range(20_000))
+    content = f"id,name\n{rows}0010,Müller\n".encode("cp1252")
+    (instance / "data" / "account.csv").write_bytes(content)
+    with pytest.raises(BindingFailed, match=r'account.csv cannot be read: (.|\n)*    csv: {encoding: "windows-1252"}$'):
+        load_feeds(instance, tmp_path / "state", "account")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +93,7 @@ def test_a_feed_goes_on_by_the_encoding_of_its_last_load(
     instance: Path, tmp_path: Path, content: bytes, keys: list[str]
 ) -> None:
     (instance / "data" / "account.csv").write_bytes("id,name\n0010,Erlöse\n20,Löhne\n".encode("cp1252"))
-    load_feeds(instance, tmp_path / "state", "account")
+    load_by_guess(instance, tmp_path / "state", "account")
     (instance / "data" / "account.csv").write_bytes(content)
     (loaded, *_) = load_feeds(instance, tmp_path / "state", "account")
     assert [said[: len(key)] for said, key in zip(loaded.detected, keys, strict=True)] == keys

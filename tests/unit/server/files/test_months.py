@@ -63,17 +63,19 @@ def test_quarters_between_months_are_refused_with_the_columns_to_write(tmp_path:
     assert loaded(instance, "2025-01") == {"4000": 1}
 
 
-HEADINGS = {
-    "2025-01-31": "2025-02-28", "2025-01-01": "2025-02-01", "31.01.2025": "28.02.2025", "01.01.2025": "01.02.2025",
-    "01/2025": "02/2025", "Jan 2025": "Feb 2025", "2025-01": "2025-02",
-}  # fmt: skip
+HEADINGS = [
+    ("2025-01-31", "2025-02-28", None), ("2025-01-01", "2025-02-01", None), ("2025-01", "2025-02", None),
+    ("31.01.2025", "28.02.2025", "%d.%m.%Y"), ("01/2025", "02/2025", "%m/%Y"), ("Jan 2025", "Feb 2025", "%b %Y"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("january", "february"), HEADINGS.items())
-def test_names_with_a_year_are_months_without_the_key(tmp_path: Path, january: str, february: str) -> None:
+@pytest.mark.parametrize(("january", "february", "written"), HEADINGS)
+def test_names_with_a_year_are_months_without_the_key_of_a_year(
+    tmp_path: Path, january: str, february: str, written: str | None
+) -> None:
     names, unpivot = ("account", january, february), {"into": "date", "value": "amount"}
-    columns = {"columns": f"{january}..{february}"}
-    instance = instance_across(tmp_path, names, ("4000", 1, 2), "gl.csv", unpivot={**unpivot, **columns})
+    columns, keys = {"columns": f"{january}..{february}"}, {"dates": {"format": written}} if written else {}
+    instance = instance_across(tmp_path, names, ("4000", 1, 2), "gl.csv", unpivot={**unpivot, **columns}, **keys)
     assert loaded(instance, "2025-01") == {"4000": 1}
     assert loaded(instance, "2025-02") == {"4000": 2}
     (said,) = refused(instance_across(tmp_path / "year", names, ("4000", 1, 2), "gl.csv"))
@@ -85,7 +87,7 @@ def test_names_with_a_year_are_months_without_the_key(tmp_path: Path, january: s
 @pytest.mark.parametrize("columns", ["2025-01-01..2025-02-01", ["2025-01-01", "2025-02-01"]])
 def test_days_above_the_columns_of_a_workbook_are_months(tmp_path: Path, columns: Any) -> None:
     unpivot = {"columns": columns, "into": "date", "value": "amount"}
-    instance = instance_of(tmp_path, "", "month", "gl.xlsx", unpivot=unpivot)
+    instance = instance_of(tmp_path, "", "month", "gl.xlsx", unpivot=unpivot, header_row=2)
     with xlsxwriter.Workbook(instance / "data" / "gl.xlsx") as book:
         sheet, written = book.add_worksheet(), book.add_format({"num_format": "mmm yy"})
         sheet.write_row(0, 0, ("Budget", "of", "Corvane"))

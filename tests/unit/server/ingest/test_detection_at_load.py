@@ -1,21 +1,26 @@
-"""Keys that a feed leaves out, through whole loads: found and told, refused in doubt, held to the last load."""
+"""Keys that a feed leaves out, through whole loads: the plain form, refused in doubt, held to the last load."""
 
 import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import xlsxwriter
 import yaml
 
 from engine.facts.manifest import pin_current
 from server.base.interfaces import LoadQuery
+from server.feeds.extract_formats import NumberFormat
 from server.feeds.feeds import LoadStatus
 from server.feeds.instance import read_instance
+from server.files.amounts import read_amounts
 from server.ingest.folder import BooksFolder
-from server.ingest.load import BindingFailed, describe_readings
+from server.ingest.load import BindingFailed
+from server.ingest.previews import describe_readings
 from tests.support.books import load_feeds
+from tests.support.guessing import load_by_guess
 from tests.support.memory import MemoryLoads
 from tests.unit.server.files.test_formats import instance_of, loaded, refused
 
@@ -28,6 +33,21 @@ def remarks(instance: Path) -> list[str]:
     return list(done.detected)
 
 
+def proposed(instance: Path) -> list[str]:
+    """Return the lines that a load which refuses a file says to write."""
+    with pytest.raises(BindingFailed) as failed:
+        load_feeds(instance, instance.parent / "refused")
+    return [line.strip() for line in str(failed.value).splitlines()[1:]]
+
+
+def written(instance: Path, lines: list[str]) -> None:
+    """Write lines under the feed of an instance."""
+    path = instance / "integrations.yaml"
+    known = yaml.safe_load(path.read_text())
+    known["bindings"]["gl"] |= yaml.safe_load("\n".join(lines))
+    path.write_text(yaml.safe_dump(known))
+
+
 def rewrite(instance: Path, text: str, **keys: Any) -> None:
     """Replace the file of an instance, and add keys to its feed."""
     (instance / "data" / "gl.csv").write_text(text)
@@ -37,26 +57,38 @@ def rewrite(instance: Path, text: str, **keys: Any) -> None:
     path.write_text(yaml.safe_dump(known))
 
 
-def test_a_european_export_is_read_without_a_key_and_says_how(tmp_path: Path) -> None:
+def test_a_european_export_is_refused_with_the_lines_that_read_it(tmp_path: Path) -> None:
     text = (
         "Journal der Müller AG\n\ndate;account;amount;text\n31.01.2026;4000;1.234,50;a\n01.02.2026;4000;7,25-;b\n"
         "01.02.2026;5000;-2.000;c\n"
     )
     instance = instance_of(tmp_path, "", map={})
     (instance / "data" / "gl.csv").write_bytes(text.encode("windows-1252"))
-    assert loaded(instance) == {"4000": Decimal("1227.25"), "5000": -2000}
-    assert remarks(instance) == [
-        (
-            "csv: {encoding: \"windows-1252\"} (row 1 has the byte 0xfc, which is no UTF-8 and is 'ü' in Windows-1252) "
-            "in gl.csv"
-        ),
-        'csv: {separator: ";"} (row 3 has the columns of the feed) in gl.csv',
-        "csv: {header_row: 3} (row 3 has the columns of the feed) in gl.csv",
-        "numbers: {decimal: \",\"} (amount, row 4: '1.234,50') in gl.csv",
-        "numbers: {thousands: \".\"} (amount, row 4: '1.234,50') in gl.csv",
-        "numbers: {negative: \"trailing\"} (amount, row 5: '7,25-') in gl.csv",
-        "dates: {format: \"%d.%m.%Y\"} (date, row 4: '31.01.2026') in gl.csv",
+    with pytest.raises(BindingFailed) as failed:
+        load_feeds(instance, tmp_path / "state")
+    shown, *lines = str(failed.value).splitlines()
+    assert shown == (
+        "gl: gl.csv shows csv: {encoding: \"windows-1252\"} (row 1 has the byte 0xfc, which is no UTF-8 and is 'ü' in "
+        'Windows-1252), csv: {separator: ";"} (row 3 has the columns of the feed), csv: {header_row: 3} (row 3 has the '
+        'columns of the feed), numbers: {decimal: ","} (amount, row 4: \'1.234,50\'), numbers: {thousands: "."} '
+        "(amount, row 4: '1.234,50'), numbers: {negative: \"trailing\"} (amount, row 5: '7,25-'), dates: {format: "
+        "\"%d.%m.%Y\"} (date, row 4: '31.01.2026'), and a load guesses nothing: write under gl in integrations.yaml, "
+        "or run tieout check --data --write:"
+    )
+    assert lines == [
+        '    csv: {separator: ";", encoding: "windows-1252", header_row: 3}',
+        '    numbers: {decimal: ",", thousands: ".", negative: "trailing"}',
+        '    dates: {format: "%d.%m.%Y"}',
     ]
+    assert failed.value.recorded == (
+        'gl.csv shows csv: {separator: ";", encoding: "windows-1252", header_row: 3}, numbers: {decimal: ",", '
+        'thousands: ".", negative: "trailing"}, dates: {format: "%d.%m.%Y"}, and a load guesses nothing: write '
+        "that under gl in integrations.yaml"
+    )
+    assert not (tmp_path / "state" / "store" / "CURRENT").exists(), "what is proposed is not loaded"
+    written(instance, lines)
+    assert loaded(instance) == {"4000": Decimal("1227.25"), "5000": -2000}
+    assert remarks(instance) == []
 
 
 @pytest.mark.parametrize(
@@ -161,7 +193,7 @@ def test_a_file_whose_reading_has_changed_is_refused_and_changes_nothing(
     tmp_path: Path, first: str, then: str, says: str
 ) -> None:
     instance, state = instance_of(tmp_path, HEAD + first), tmp_path / "state"
-    load_feeds(instance, state)
+    load_by_guess(instance, state)
     before = pin_current(state / "store").manifest
     rewrite(instance, then if then.startswith("date") else HEAD + then)
     loads = MemoryLoads()
@@ -177,26 +209,56 @@ def test_a_file_whose_reading_has_changed_is_refused_and_changes_nothing(
     assert pin_current(state / "store").manifest == before
 
 
-def test_a_file_that_could_be_either_is_read_as_the_last_load_was(tmp_path: Path) -> None:
+def test_a_feed_goes_on_by_what_its_last_load_recorded_and_is_told_the_way_over(tmp_path: Path) -> None:
     instance, state = instance_of(tmp_path, f'{HEAD}31/01/2026,1,"1.234,5"\n'), tmp_path / "state"
-    load_feeds(instance, state)
+    load_by_guess(instance, state)
     rewrite(instance, f"{HEAD}03/02/2026,1,1.234\n")
     assert loaded(instance, "2026-02") == {"1": 1234}
-    load_feeds(instance, state)
+    (done,) = load_feeds(instance, state)
+    assert done.warnings == [
+        (
+            'gl is read as its last load was, with numbers: {decimal: ",", thousands: "."}, dates: {format: "%d/%m/%Y"'
+            "}; the next release reads by written keys alone: tieout check --data --write writes them"
+        )
+    ]
     (load,) = [load for load in pin_current(state / "store").manifest.loads.values() if load.sequence == 3]
     assert load.reading == {
         "csv.separator": ",", "numbers.decimal": ",", "numbers.thousands": ".", "dates.format": "%d/%m/%Y"
     }  # fmt: skip
-    place = BooksFolder(catalogue=read_instance(instance).catalogue, folder=instance, state=state)
-    assert list(describe_readings(place)) == [
-        'gl: read with numbers: {decimal: ",", thousands: "."}, dates: {format: "%d/%m/%Y"}'
+    read = read_instance(instance)
+    place = BooksFolder(catalogue=read.catalogue, folder=instance, state=state)
+    assert list(describe_readings(list(read.bindings.values()), place)) == [
+        (
+            'gl: the last load was read with numbers: {decimal: ",", thousands: "."}, dates: {format: "%d/%m/%Y"}, and '
+            "no key says so"
+        )
     ]
+    rewrite(instance, f"{HEAD}03/02/2026,1,(1.234)\n")
+    lines = r'\n    numbers: {decimal: ",", thousands: ".", negative: "parentheses"}\n    dates: {format: "%d/%m/%Y"}$'
+    with pytest.raises(BindingFailed, match=lines):
+        load_feeds(instance, state)  # by what the last load recorded, and by nothing else
 
 
-def test_a_written_key_wins_over_the_last_load_and_is_contradicted_by_name(tmp_path: Path) -> None:
-    instance, state = instance_of(tmp_path, f"{HEAD}31/01/2026,1,5\n"), tmp_path / "state"
+def test_a_number_with_two_meanings_goes_on_by_the_point_of_the_last_load(tmp_path: Path) -> None:
+    instance, state = instance_of(tmp_path, f"{HEAD}2026-01-31,1,12.5\n"), tmp_path / "state"
     load_feeds(instance, state)
+    rewrite(instance, f"{HEAD}2026-01-31,1,1.230\n")
+    (done,) = load_feeds(instance, state)
+    assert done.warnings == [
+        (
+            'gl is read as its last load was, with numbers: {decimal: "."}; the next release reads by written keys '
+            "alone: tieout check --data --write writes them"
+        )
+    ]
+    assert loaded(instance, "2026-01") == {"1": Decimal("1.23")}
+    rewrite(instance, f"{HEAD}2026-01-31,1,1.230\n", numbers={"decimal": "."})
+    (done,) = load_feeds(instance, state)
+    assert done.warnings == []
+
+
+def test_a_written_key_is_contradicted_by_name(tmp_path: Path) -> None:
     text = f"{HEAD}01/31/2026,1,5\n01/02/2026,1,5\n"
+    instance = instance_of(tmp_path, text)
     rewrite(instance, text, dates={"format": "%m/%d/%Y"})
     assert loaded(instance, "2026-01") == {"1": 10}
     rewrite(instance, text, dates={"format": "%d/%m/%Y"}, rejects={"allow": 1})
@@ -205,18 +267,24 @@ def test_a_written_key_wins_over_the_last_load_and_is_contradicted_by_name(tmp_p
     assert 'integrations.yaml says it is with dates: {format: "%d/%m/%Y"}' in said
 
 
+def test_a_point_that_marks_thousands_leaves_the_comma_to_the_places() -> None:
+    texts = pl.Series(["1.234", "1,5", "1.5"])
+    read = read_amounts(texts, NumberFormat(thousands="."), 2)
+    assert read.values.to_list() == [123400, 150, None]
+    assert read.reasons[2].startswith("is no number")
+
+
 def test_the_files_of_one_load_are_read_alike(tmp_path: Path) -> None:
-    instance = instance_of(tmp_path, f"{HEAD}31/01/2026,1,5\n", file="gl_*.csv")
+    instance = instance_of(tmp_path, f"{HEAD}31/01/2026,1,5\n", file="gl_*.csv", dates={"format": "%d/%m/%Y"})
     (instance / "data" / "gl_2027.csv").write_text(f"{HEAD}01/02/2027,1,5\n")
     assert loaded(instance, "2027-02") == {"1": 5}
     (instance / "data" / "gl_2028.csv").write_text(f"{HEAD}01/31/2028,1,5\n")
     (said,) = refused(instance)
     assert said.startswith('gl_2028.csv is written with dates: {format: "%m/%d/%Y"}')
-    assert "an earlier file was with" in said
 
 
 @pytest.mark.parametrize("keys", [{}, {"header_row": [3, 4], "map": {"amount": "2026 amount", "text": "date"}}])
-def test_the_heading_of_a_workbook_is_found_or_read_as_it_is_merged(tmp_path: Path, keys: dict[str, Any]) -> None:
+def test_the_heading_of_a_workbook_is_proposed_or_read_as_it_is_merged(tmp_path: Path, keys: dict[str, Any]) -> None:
     instance = instance_of(tmp_path, "", file="gl.xlsx", **keys)
     book = xlsxwriter.Workbook(instance / "data" / "gl.xlsx")
     sheet = book.add_worksheet()
@@ -226,6 +294,8 @@ def test_the_heading_of_a_workbook_is_found_or_read_as_it_is_merged(tmp_path: Pa
     sheet.write_row(3, 0, ("date", "account", "amount", "other"))
     sheet.write_row(4, 0, ("31.01.2026", "4000", "1.234,5", "x"))
     book.close()
+    lines = proposed(instance)
+    heading = [] if keys else ["header_row: 4"]
+    assert lines == [*heading, 'numbers: {decimal: ",", thousands: "."}', 'dates: {format: "%d.%m.%Y"}']
+    written(instance, lines)
     assert loaded(instance) == {"4000": Decimal("1234.5")}
-    heading = [remark for remark in remarks(instance) if remark.startswith("header_row")]
-    assert heading == ([] if keys else ["header_row: 4 (row 4 has the columns of the feed) in gl.xlsx"])

@@ -12,31 +12,35 @@ from engine.door import open_books
 from server.files import files
 from server.ingest.load import BindingFailed
 from tests.support.books import load_feeds
+from tests.support.guessing import load_by_guess
 from tests.support.inspecting import rows_of
 from tests.support.small import figures, write_instance
 from tests.unit.server.files.test_formats import instance_of, loaded, refused
-from tests.unit.server.ingest.test_detection_at_load import HEAD, remarks, rewrite
+from tests.unit.server.ingest.test_detection_at_load import HEAD, proposed, rewrite, written
 
 
-def test_texts_that_stand_for_no_figure_are_found_counted_and_told(tmp_path: Path) -> None:
+def test_texts_that_stand_for_no_figure_are_proposed_and_counted_once_they_are_written(tmp_path: Path) -> None:
     text = f"{HEAD}2026-01-31,1,5\n2026-01-31,1, - \n2026-01-31,2,#Missing\n2026-01-31,3,-\n2026-01-31,3,7.50\n"
     instance = instance_of(tmp_path, text)
+    lines = proposed(instance)
+    assert lines == ['numbers: {none: ["-", "#Missing"]}']
+    with pytest.raises(BindingFailed) as failed:
+        load_feeds(instance, tmp_path / "fourth")
+    assert "Missing" not in failed.value.recorded, "the history holds no text of a row"
+    written(instance, lines)
     assert loaded(instance) == {"1": 5, "3": Decimal("7.5")}
-    assert remarks(instance) == [
-        "numbers: {none: [\"-\"]} (amount, row 3: '-') in gl.csv",
-        "numbers: {none: [\"#Missing\"]} (amount, row 4: '#Missing') in gl.csv",
-    ]
     (done,) = load_feeds(instance, tmp_path / "third")
     assert done.not_loaded == "3 without a figure"
 
 
-def test_a_later_load_takes_the_texts_of_the_first_and_no_others(tmp_path: Path) -> None:
+def test_a_feed_goes_on_by_the_texts_of_its_last_load_and_by_no_others(tmp_path: Path) -> None:
     instance, state = instance_of(tmp_path, f"{HEAD}2026-01-31,1,5\n2026-01-31,1,-\n"), tmp_path / "state"
-    load_feeds(instance, state)
+    load_by_guess(instance, state)
     rewrite(instance, f"{HEAD}2026-01-31,1,5\n")
     load_feeds(instance, state)
     rewrite(instance, f"{HEAD}2026-01-31,1,5\n2026-01-31,1,-\n")
-    load_feeds(instance, state)
+    (done,) = load_feeds(instance, state)
+    assert [says[:60] for says in done.warnings] == ["gl is read as its last load was, with numbers: {none: […]}; "]
     rewrite(instance, f"{HEAD}2026-01-31,1,5\n2026-01-31,1,n/a\n")
     with pytest.raises(BindingFailed, match=r"amount is no number"):
         load_feeds(instance, state)
@@ -57,12 +61,12 @@ def test_an_empty_amount_and_a_formula_that_failed_may_be_figures_that_are_lost(
 
 
 @pytest.mark.parametrize("end", ["Exported on 2026-05-01,,\n", "\nReport of May\n", ",,\n,Page 1,\n\n"])
-def test_remarks_below_the_rows_are_left_out_and_told(tmp_path: Path, end: str) -> None:
+def test_remarks_below_the_rows_are_rejected_with_the_key_that_leaves_them_out(tmp_path: Path, end: str) -> None:
     instance = instance_of(tmp_path, f"{HEAD}2026-01-31,1,5\n2026-01-31,2,7\n{end}")
+    (line,) = proposed(instance)
+    assert line.startswith("csv: {skip_footer: ")
+    written(instance, [line])
     assert loaded(instance) == {"1": 5, "2": 7}
-    (said,) = remarks(instance)
-    assert said.startswith("csv: {skip_footer: ")
-    assert said.endswith("') in gl.csv")
 
 
 @pytest.mark.parametrize("end", ['2026-02-01,3,"1\nReport"\n', "Sum,,12\n"])
@@ -81,7 +85,8 @@ def test_what_may_be_a_row_is_no_remark(tmp_path: Path, end: str) -> None:
 def test_a_factor_in_a_title_or_a_name_is_refused_until_the_key_decides(
     tmp_path: Path, text: str, evidence: str, factor: str
 ) -> None:
-    keys: dict[str, Any] = {"map": {"amount": "amount kEUR", "text": {"constant": "x"}}} if "kEUR" in text else {}
+    keys: dict[str, Any] = {"map": {"amount": "amount kEUR", "text": {"constant": "x"}}}
+    keys = keys if "kEUR" in text else {"csv": {"header_row": 3}}
     instance = instance_of(tmp_path, text, **keys)
     with pytest.raises(BindingFailed) as failed:
         load_feeds(instance, tmp_path / "state")
@@ -90,13 +95,13 @@ def test_a_factor_in_a_title_or_a_name_is_refused_until_the_key_decides(
         f"gl: gl.csv: {evidence} can be read in 2 ways: amounts {ways}; write one of them under gl in integrations.yaml"
     )
     amount = 1 if "kEUR" in text else 5
-    for written in (factor, "1"):
-        rewrite(instance, text, numbers={"factor": written})
-        assert loaded(instance) == {"1": amount * int(written)}
+    for said in (factor, "1"):
+        rewrite(instance, text, numbers={"factor": said})
+        assert loaded(instance) == {"1": amount * int(said)}
 
 
-@pytest.mark.parametrize("keys", [{}, {"header_row": 3}, {"header_row": [2, 3]}, {"header_row": 3, "sheet": "Plan"}])
-def test_a_factor_above_the_names_of_a_workbook_is_refused_wherever_the_names_are_found(
+@pytest.mark.parametrize("keys", [{"header_row": 3}, {"header_row": [2, 3]}, {"header_row": 3, "sheet": "Plan"}])
+def test_a_factor_above_the_names_of_a_workbook_is_refused_wherever_the_names_are(
     tmp_path: Path, keys: dict[str, Any]
 ) -> None:
     rows = [("in Tsd. EUR",), (), ("date", "account", "amount"), ("2026-01-31", "1", "5")]
@@ -158,20 +163,32 @@ def test_a_formula_that_failed_is_no_day_and_no_id(tmp_path: Path, column: str) 
 
 
 @pytest.mark.parametrize(
-    ("rows", "expected"),
+    ("rows", "expected", "keys"),
     [
-        (("01/02/2026,1,5", "13/02/2026,1,7"), {"2026-02": 12}),
-        (("01/02/2026,1,5", "02/13/2026,1,7"), {"2026-01": 5, "2026-02": 7}),
-        (("2026-01-31,1,1.230", "2026-01-31,1,12.5"), {"2026-01": Decimal("13.73")}),
-        (('2026-01-31,1,"1,230"', '2026-01-31,1,"1,5"'), {"2026-01": Decimal("2.73")}),
+        (("01/02/2026,1,5", "13/02/2026,1,7"), {"2026-02": 12}, ['dates: {format: "%d/%m/%Y"}']),
+        (("01/02/2026,1,5", "02/13/2026,1,7"), {"2026-01": 5, "2026-02": 7}, ['dates: {format: "%m/%d/%Y"}']),
+        (("2026-01-31,1,1.230", "2026-01-31,1,12.5"), {"2026-01": Decimal("13.73")}, []),
+        (
+            ('2026-01-31,1,"1,230"', '2026-01-31,1,"1,5"'),
+            {"2026-01": Decimal("2.73")},
+            ['numbers: {decimal: ","}'],
+        ),
     ],
 )
 @pytest.mark.parametrize("piece", [1, 2])
 def test_what_a_text_means_does_not_depend_on_where_a_batch_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: tuple[str, ...], expected: dict[str, Decimal], piece: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rows: tuple[str, ...],
+    expected: dict[str, Decimal],
+    keys: list[str],
+    piece: int,
 ) -> None:
     monkeypatch.setattr(files, "PIECE", piece)
     instance = instance_of(tmp_path, HEAD + "\n".join(rows) + "\n")
+    if keys:
+        assert proposed(instance) == keys
+        written(instance, keys)
     for period, amount in expected.items():
         assert loaded(instance, period) == {"1": amount}
 

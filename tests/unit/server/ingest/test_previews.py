@@ -6,10 +6,10 @@ import pytest
 
 from server.feeds.instance import read_instance
 from server.ingest.folder import BooksFolder
-from server.ingest.previews import describe_files
-from tests.support.books import load_feeds
+from server.ingest.previews import FeedKeys, describe_files, lacking_keys
+from tests.support.guessing import load_by_guess
 from tests.unit.server.files.test_formats import instance_of
-from tests.unit.server.ingest.test_detection_at_load import HEAD, rewrite
+from tests.unit.server.ingest.test_detection_at_load import HEAD, rewrite, written
 
 
 def told(instance: Path, state: Path) -> list[str]:
@@ -26,7 +26,17 @@ def test_each_file_is_told_with_its_keys(tmp_path: Path) -> None:
         'numbers: {decimal: ",", thousands: ".", none: ["-"]}',
         'dates: {format: "%d.%m.%Y"}',
     )
-    (said,) = told(instance_of(tmp_path, text, map={}), tmp_path / "state")
+    instance = instance_of(tmp_path, text, map={})
+    (said,) = told(instance, tmp_path / "state")
+    assert said.startswith('gl: gl.csv shows csv: {separator: ";"} (row 3 has the columns of the feed), ')
+    lines = [line.strip() for line in said.splitlines()[1:]]
+    assert lines == [
+        'csv: {separator: ";", header_row: 3, skip_footer: 1}',
+        'numbers: {decimal: ",", thousands: ".", none: ["-"]}',
+        'dates: {format: "%d.%m.%Y"}',
+    ]
+    written(instance, lines)
+    (said,) = told(instance, tmp_path / "state")
     assert said == f"gl: gl.csv is read with {', '.join(keys)}"
     assert not (tmp_path / "state").exists(), "nothing is loaded"
 
@@ -37,7 +47,7 @@ def test_a_file_that_a_load_would_refuse_is_told_with_the_keys_that_decide(tmp_p
     assert said.startswith("gl: gl.csv: date, row 2: '01/02/2026' can be read in 2 ways: ")
     assert said.endswith("; write one of them under gl in integrations.yaml")
     rewrite(instance, f"{HEAD}31/01/2026,1,5\n")
-    load_feeds(instance, state)
+    load_by_guess(instance, state)
     rewrite(instance, f"{HEAD}01/31/2026,1,5\n")
     (said,) = told(instance, state)
     assert said.startswith('gl: gl.csv is written with dates: {format: "%m/%d/%Y"}')
@@ -61,6 +71,33 @@ def test_codes_of_periods_are_told_without_a_format_that_would_refuse_them(
 ) -> None:
     text = HEAD + "".join(f"{day},1,5\n" for day in texts)
     (said,) = told(instance_of(tmp_path, text, grain, map={}), tmp_path / "state")
-    assert said.startswith("gl: gl.csv is read with ")
+    assert said.startswith("gl: gl.csv shows " if days == "%m/%Y" else "gl: gl.csv is read with ")
     assert ("dates" in said) is (days is not None)
     assert days is None or f'dates: {{format: "{days}"}}' in said
+
+
+def lacking(instance: Path, state: Path) -> list[FeedKeys]:
+    """Return the keys that the feeds of an instance lack."""
+    read = read_instance(instance)
+    place = BooksFolder(catalogue=read.catalogue, folder=instance, state=state)
+    return list(lacking_keys(list(read.bindings.values()), place))
+
+
+def test_files_of_one_feed_that_need_other_keys_get_none(tmp_path: Path) -> None:
+    instance = instance_of(tmp_path, f"{HEAD}2026-01-31,1,5\nExported today,,\n", file="gl_*.csv")
+    (instance / "data" / "gl_2027.csv").write_text(f"{HEAD}2027-01-31,1,5\n")
+    (found,) = lacking(instance, tmp_path / "state")
+    says = "gl_2026.csv shows csv: {skip_footer: 1}, and gl_2027.csv nothing of it"
+    assert found == FeedKeys("gl", {}, [f"{says}: give each a feed of its own, or have them written alike"])
+    (instance / "data" / "gl_2027.csv").write_text(f"{HEAD}2027-01-31,1,n/a\nExported today,,\n")
+    (instance / "data" / "gl_2026.csv").write_text(f"{HEAD}2026-01-31,1,-\nExported today,,\n")
+    (found,) = lacking(instance, tmp_path / "state")
+    assert found == FeedKeys("gl", {"csv.skip_footer": 1, "numbers.none": ["-", "n/a"]}, [])
+
+
+def test_keys_of_the_last_load_are_lacking_though_no_file_is_there(tmp_path: Path) -> None:
+    instance, state = instance_of(tmp_path, f"{HEAD}31/01/2026,1,(5)\n"), tmp_path / "state"
+    load_by_guess(instance, state)
+    (instance / "data" / "gl.csv").unlink()
+    (found,) = lacking(instance, state)
+    assert found == FeedKeys("gl", {"numbers.negative": "parentheses", "dates.format": "%d/%m/%Y"}, [])

@@ -1,0 +1,61 @@
+"""The part of `tieout check` that reads files: how they are read, their control tables, and the keys that they lack."""
+
+from server.base.settings import Settings
+from server.feeds.instance import ServedInstance
+from server.files.doubts import FILE
+from server.files.proposals import key_lines
+from server.ingest.control_tables import controls_file, write_controls
+from server.ingest.controls import FileControl
+from server.ingest.folder import BooksFolder
+from server.ingest.previews import describe_files, describe_readings, lacking_keys, try_feeds
+from server.run.commands.console import err, out
+from server.run.commands.loading import tell_controls
+from server.setup.feed_keys import UnwritableKeys, written_instance
+
+CHECK = "check"  # name of the report of a check
+
+
+def tell_files(instance: ServedInstance, place: BooksFolder, settings: Settings, *, writes: bool) -> bool:
+    """Print how files are read and their control tables, and write the keys that feeds lack if asked to.
+
+    Return whether keys that a feed lacks could not be written.
+    """
+    feeds = list(instance.bindings.values())
+    for line in (*describe_readings(feeds, place), *describe_files(feeds, place)):
+        out.print(line, markup=False, soft_wrap=True)
+    if not writes:
+        tell_trials(instance, place)
+        return False
+    lacking = list(lacking_keys(feeds, place))
+    undecided = [fault for each in lacking for fault in each.faults]
+    keys = {each.binding: each.keys for each in lacking if each.keys}
+    if not keys:
+        tell_trials(instance, place)
+        out.print(f"{FILE}: nothing was written", markup=False)
+        return bool(undecided)
+    try:
+        with written_instance(settings.instance, keys) as proposed:
+            tell_trials(proposed, place)
+    except UnwritableKeys as fault:
+        err.print(f"{FILE}: nothing was written: {fault}; write the lines by hand", markup=False)
+        return True
+    for feed, said in keys.items():
+        out.print(f"{FILE}: written under {feed}:", markup=False)
+        for line in key_lines(said):
+            out.print(f"    {line}", markup=False, soft_wrap=True)
+    return bool(undecided)
+
+
+def tell_trials(instance: ServedInstance, place: BooksFolder) -> None:
+    """Print what a load would make of the files of each feed of facts now: control tables, and what it rejects."""
+    report, written = controls_file(place.controls, CHECK), list[FileControl]()
+    for trial in try_feeds(list(instance.bindings.values()), place):
+        if trial.fault is not None:
+            out.print(f"{trial.binding}: a load would fail: {trial.fault}", markup=False, soft_wrap=True)
+        elif trial.controls:
+            out.print(f"{trial.binding}:", markup=False)
+        written += trial.controls
+        write_controls(written, report)
+        tell_controls([file for file in trial.controls if file.is_whole], report, money=True)
+        for each in trial.rejected:
+            out.print(f"  rejected {each}", markup=False, soft_wrap=True)
