@@ -15,14 +15,13 @@ from server.files.extract_columns import columns_for
 from server.files.id_levels import below
 from server.files.rejects import EXACT_PLACES, ROW, Rejects
 from server.files.reshape import chosen_columns, columns_of_file, skipped, with_name_parts
+from server.files.total_sums import Amounts, TotalSums
 from server.ingest.mapper import ExtractMapper
 
 MAX_PLACES: Final = 1_000  # places that a control names
 SHOWN: Final = 3  # of them in one line
 MAX_PARENTS: Final = 10_000  # rows of parents that are held against their children
-MAX_OPEN: Final = 1_000  # sums that a later one may add up
 UNIT: Final = 10**EXACT_PLACES
-Sums = tuple[int | None, ...]  # of the amount columns of a row
 
 
 class Mismatch(Struct, frozen=True):
@@ -218,62 +217,39 @@ class TotalRows:
     """Rows of totals: each is the sum of the rows since the total before it, of all rows, or of the last totals."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[int, int]] = []  # row, and what it differs by
+        self._differences: list[tuple[int, int]] = []  # row, and what it differs by
         self._above: list[int] = []  # sums of all rows that are loaded
-        self._closed: list[int] = []  # of those above the last total
-        self._open: list[Sums] = []  # totals that no later one adds up
+        self._rows = 0  # that they are of
+        self._sums = TotalSums()
 
     def add(self, rows: pl.Series, amounts: pl.DataFrame, out: pl.Series, parents: pl.Series | None) -> None:
         """Add the rows of a piece; `out` are those that are left out, and `parents` those that may be parents."""
         base = self._above or [0] * amounts.width
         loaded = amounts.with_columns(pl.when(~out).then(pl.all()).otherwise(pl.lit(0, pl.Int128)).fill_null(0))
-        added = loaded.select(pl.all().cum_sum())
+        added, counts = loaded.select(pl.all().cum_sum()), (~out).cast(pl.Int64).cum_sum()
         at = out.arg_true()
-        totals = zip(rows.gather(at), amounts[at].iter_rows(), added[at].iter_rows(), at, strict=True)
-        for row, total, before, place in totals:
+        sums = zip(amounts[at].iter_rows(), added[at].iter_rows(), counts.gather(at), strict=True)
+        for row, place, (total, before, count) in zip(rows.gather(at), at, sums, strict=True):
             if any(total):
                 above = [one + more for one, more in zip(base, before, strict=True)]
-                self._close(int(row), total, above, may_be_parent=parents is not None and bool(parents[place]))
+                is_id = parents is not None and bool(parents[place])
+                self._judge(int(row), total, above, self._rows + count, may_be_parent=is_id)
         if amounts.height:
             self._above = [one + more for one, more in zip(base, added.row(-1), strict=True)]
+            self._rows += int(counts[-1])
 
-    def _close(self, row: int, total: Sums, above: list[int], *, may_be_parent: bool) -> None:
-        closed = self._closed or [0] * len(total)
-        block = tuple(one - before for one, before in zip(above, closed, strict=True))
-        count = self._closes(total)
-        agrees = differs(total, block) == 0 or differs(total, tuple(above)) == 0 or count > 0
-        nearest = min(block, tuple(above), key=lambda sums: misfits(total, sums))
-        self._rows.append((row, 0 if agrees else differs(total, nearest)))
+    def _judge(self, row: int, total: Amounts, above: Amounts, rows: int, *, may_be_parent: bool) -> None:
+        agrees = self._sums.proof(total, above, rows) is not None
+        self._differences.append((row, 0 if agrees else self._sums.difference(total, above)))
         if agrees or not may_be_parent:
-            self._open = [*self._open[: len(self._open) - count], total][-MAX_OPEN:]
-            self._closed = above
-
-    def _closes(self, total: Sums) -> int:
-        """Return how many of the last totals one adds up; 0 if none."""
-        added: list[int] = [0] * len(total)
-        for count, one in enumerate(reversed(self._open), 1):
-            added = [sum_ + (more or 0) for sum_, more in zip(added, one, strict=True)]
-            if differs(total, tuple(added)) == 0:
-                return count
-        return 0
+            self._sums.close(total, above, rows)
 
     def result(self, headings: frozenset[int]) -> ControlResult:
         """Return the result of the rows that are no parents."""
         tally = Tally()
-        kept = [(row, units) for row, units in self._rows if row not in headings]
+        kept = [(row, units) for row, units in self._differences if row not in headings]
         tally.add(pl.Series([row for row, _ in kept], dtype=pl.Int64), pl.Series([u for _, u in kept], dtype=pl.Int128))
         return tally.result("totals agree")
-
-
-def misfits(total: Sums, of: Sums) -> int:
-    """Return in how many columns a total differs from a sum."""
-    return sum(one is not None and one != other for one, other in zip(total, of, strict=True))
-
-
-def differs(total: Sums, of: Sums) -> int:
-    """Return by how much a total differs from a sum in the first column in which it does; 0 if in none it has."""
-    pairs = zip(total, of, strict=True)
-    return next((one - (other or 0) for one, other in pairs if one is not None and one != (other or 0)), 0)
 
 
 class ParentRows:

@@ -13,6 +13,7 @@ from server.files.findings import Finding, Findings, SampleTable, at_row
 from server.files.id_levels import below, headings_among
 from server.files.notation import NumberColumn
 from server.files.sampling import SourceTable
+from server.files.total_sums import TotalProof, TotalSums
 from server.setup.figures import exact_figures, largest, written_amount
 from server.setup.questions import Choice, OpenQuestion
 
@@ -159,7 +160,7 @@ def rows_by_words(
     blank = (ids == "").arg_true().to_list()
     maybe = {*known, *blank, *rows_like(ids, TOTAL_OF, RESULT_WORDS)}
     maybe.update(at for name in words for at in rows_like(sample.frame[name], TOTAL_OF))
-    proofs = Sums(figures)
+    proofs = SampleSums(figures)
     nameless: list[TotalRow] = []
     blanks = len(set(blank) - known.keys())
     for at in sorted(maybe):
@@ -194,49 +195,35 @@ def rows_by_words(
         yield from nameless
 
 
-class Sums:
-    """The figures of a table added up row by row, to prove that a row is the sum of rows above it."""
+class SampleSums:
+    """The figures of a sample added up row by row, to prove that a row is the sum of rows above it."""
 
     def __init__(self, figures: pl.DataFrame) -> None:
         self._rows = figures.cast(pl.Int128)
         added = self._rows.fill_null(0).select(pl.all().cum_sum())
         self._added = [added[name] for name in added.columns]
         self._totals = [0] * added.width  # of the rows of totals above
-        self._open: list[list[int]] = []  # sums that no later one has added up
-        self._start = 0  # of the block below the last of them
         self._closed = 0  # rows of totals above
+        self._sums = TotalSums(FEWEST)
 
-    def proof(self, at: int) -> str | None:
-        """Return of which rows above a row is the sum, in words; None if of none."""
+    def proof(self, at: int) -> TotalProof | None:
+        """Return of which rows above a row is the sum; None if of none, or if a figure of it is missing."""
         row = self._rows.row(at)
         if any(value is None for value in row) or not any(row):
             return None
-        above = [series[at - 1] if at else 0 for series in self._added]
-        before = [series[self._start - 1] if self._start else 0 for series in self._added]
-        block = [one - other for one, other in zip(above, before, strict=True)]
-        if at - self._start >= FEWEST and list(row) == block:
-            return f"the sum of the {at - self._start} rows above"
-        rest = [one - total for one, total in zip(above, self._totals, strict=True)]
-        if at - self._closed >= FEWEST and list(row) == rest:
-            return f"the sum of the {at - self._closed} rows above"
-        count = self._closing(row)
-        return f"the sum of the {count} sums above" if count else None
-
-    def _closing(self, row: Sequence[int | None]) -> int:
-        """Return how many of the last sums a row adds up; 0 if none."""
-        added = [0] * len(row)
-        for count, one in enumerate(reversed(self._open), 1):
-            added = [total + value for total, value in zip(added, one, strict=True)]
-            if count >= FEWEST and list(row) == added:
-                return count
-        return 0
+        return self._sums.proof(row, self._above(at), at - self._closed)
 
     def close(self, at: int) -> None:
         """Count a row as one of totals: the next block begins behind it."""
         row = self._rows.row(at)
-        self._open = [*self._open[: len(self._open) - self._closing(row)], [value or 0 for value in row]]
+        self._sums.close(row, self._above(at), at - self._closed)
         self._totals = [total + (value or 0) for total, value in zip(self._totals, row, strict=True)]
-        self._start, self._closed = at + 1, self._closed + 1
+        self._closed += 1
+
+    def _above(self, at: int) -> list[int]:
+        """Return the sums of the rows above a row that are no totals."""
+        above = [series[at - 1] if at else 0 for series in self._added]
+        return [one - total for one, total in zip(above, self._totals, strict=True)]
 
 
 def group_rows(
