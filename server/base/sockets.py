@@ -74,6 +74,23 @@ class Acceptor:
         self._accepting.cancel()
         self._loop.remove_reader(self._descriptor)
 
+    def finish(self) -> None:
+        """Stop accepting for every process: what has connected is still answered, and who comes now is refused.
+
+        Otherwise the system would take connections that nobody reads, and a proxy could not tell to ask another server.
+        """
+        self.close()
+        with suppress(OSError):
+            while True:
+                self._open(self._listening.accept()[0])
+        with suppress(OSError):  # another worker was faster, or the system refuses it for a listening socket
+            self._listening.shutdown(socket.SHUT_RD)
+
+    @property
+    def opens(self) -> bool:
+        """Whether a connection is accepted and not open yet."""
+        return bool(self._opening)
+
     async def wait_closed(self) -> None:
         """Wait until accepting has stopped and accepted connections are open."""
         await asyncio.wait({self._accepting, *self._opening})

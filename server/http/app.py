@@ -120,12 +120,14 @@ class HttpServer(uvicorn.Server):
         self._ready = ready
         self._alone = settings.workers == 1
         self._connections = ConnectionMonitor(bounds)
+        self._acceptors: list[Acceptor] = []
         self._leaves_at: float | None = None
+        self._patient = True
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         """Start to accept connections, and log it."""
         await super().startup([])
-        acceptors = [
+        self._acceptors = [
             Acceptor(
                 shared,
                 self.server_state.connections,
@@ -134,7 +136,7 @@ class HttpServer(uvicorn.Server):
             )
             for shared in sockets or []
         ]
-        self.servers = acceptors  # type: ignore[assignment]  # uvicorn calls their close() and wait_closed()
+        self.servers = self._acceptors  # type: ignore[assignment]  # uvicorn calls their close() and wait_closed()
         self._ready()
 
     def _protocol(self, marks: Mapping[str, bool]) -> asyncio.Protocol:
@@ -145,18 +147,28 @@ class HttpServer(uvicorn.Server):
     def leave(self, *, patiently: bool) -> None:
         """Stop accepting connections and shut down; requests in progress are still answered.
 
-        If `patiently`, answers ask clients to close, and shutdown waits for that until idle connections time out.
+        If `patiently`, answers ask clients to close, and shutdown waits for that until idle connections time out. If
+        not, no other process accepts either, and shutdown waits for the first request of what has connected.
         """
-        for listener in self.servers:
-            listener.close()
+        for acceptor in self._acceptors:
+            if patiently:
+                acceptor.close()
+            else:
+                acceptor.finish()
         if patiently:
             self.config.encoded_headers.append(CLOSES)
             self.server_state.default_headers = [*self.server_state.default_headers, CLOSES]
-        self._leaves_at = monotonic() + (KEPT_ALIVE + 1 if patiently else 0)
+        self._patient, self._leaves_at = patiently, monotonic() + KEPT_ALIVE + 1
 
     async def on_tick(self, counter: int) -> bool:
         """Enforce the limits of connections, and tell whether the server should end."""
         self._connections.look(self.server_state.connections)
         if self._leaves_at is not None:
-            self.should_exit |= not self.server_state.connections or monotonic() > self._leaves_at
+            self.should_exit |= not self._waits() or monotonic() > self._leaves_at
         return await super().on_tick(counter)
+
+    def _waits(self) -> bool:
+        """Tell whether a server that leaves has a connection to wait for."""
+        open_ones = self.server_state.connections
+        waited = open_ones if self._patient else [one for one in open_ones if getattr(one, "cycle", None) is None]
+        return bool(waited) or any(acceptor.opens for acceptor in self._acceptors)

@@ -1,13 +1,21 @@
-"""A port that workers share: each takes its part of the connections, and one that cannot take any waits."""
+"""A port that workers share: each takes its part of the connections, and one that cannot take any waits.
 
+When the server stops, what has connected is answered, and who comes later is refused.
+"""
+
+import asyncio
 import resource
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from signal import SIGTERM
 from urllib.parse import urlsplit
 
-from tests.integration.server.test_workers import call, serve, workers
+import pytest
+
+from server.base.sockets import Acceptor
+from tests.integration.server.test_workers import blocked, call, listens, serve, workers
 from tests.support.serving import DEADLINE, Server, serving, wait_for
 
 ESTABLISHED = "01"  # as the kernel lists it
@@ -55,3 +63,46 @@ def test_a_worker_that_may_open_no_more_files_takes_connections_when_it_may(own:
         wait_for(lambda: "cannot accept connections now: Too many open files" in server.log.read_text())
         resource.prlimit(worker, resource.RLIMIT_NOFILE, limits)
         assert answered.result(DEADLINE)["domains"]
+
+
+class Greets(asyncio.Protocol):
+    """Says a word to whoever connects."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Say it and hang up."""
+        assert isinstance(transport, asyncio.Transport)
+        transport.write(b"welcome")
+        transport.close()
+
+
+async def finish(listening: socket.socket) -> None:
+    """Make an acceptor that finishes before it has accepted anything."""
+    acceptor = Acceptor(listening, (), Greets, alone=True)
+    acceptor.finish()
+    assert acceptor.opens
+    with suppress(asyncio.CancelledError):
+        await acceptor.wait_closed()
+    assert not acceptor.opens
+
+
+def test_at_the_end_who_waits_is_accepted_and_who_comes_is_refused() -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+    shared = listening.dup()  # as another worker has it
+    with listening, shared, socket.create_connection(listening.getsockname()) as waits:
+        asyncio.run(finish(listening))
+        assert waits.recv(16) == b"welcome"
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(listening.getsockname())
+
+
+def test_at_sigterm_a_connection_that_has_asked_nothing_yet_is_answered(own: tuple[Path, Path]) -> None:
+    with blocked(own) as (server, gate, answer):
+        place, (worker,) = urlsplit(server.url), workers(server)
+        with socket.create_connection((place.hostname, place.port), DEADLINE) as early:
+            wait_for(lambda: connections(server, worker) == 2)
+            server.process.send_signal(SIGTERM)
+            wait_for(lambda: not listens(server))
+            early.sendall(b"GET /health HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % place.netloc.encode())
+            assert early.recv(64).startswith(b"HTTP/1.1 200 ")
+        gate.touch()
+        assert answer()["result"]["structuredContent"] == {"through": True}
