@@ -127,8 +127,14 @@ def reload_files(folder: Path, read: Callable[[Path], Read]) -> Read | None:
 
 
 def fingerprint(folder: Path) -> Stamp:
-    """Return the names, times and sizes of an instance's files."""
-    return tuple((file, *file_times(folder / file)) for file in instance_files(folder))
+    """Return the names, times and sizes of an instance's files; nothing while they may not be read.
+
+    Reading them names what may not be read.
+    """
+    try:
+        return tuple((file, *file_times(folder / file)) for file in instance_files(folder))
+    except PermissionError:
+        return ()
 
 
 def file_times(path: Path) -> tuple[int, int]:

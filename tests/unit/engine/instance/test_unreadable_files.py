@@ -12,6 +12,7 @@ import pytest
 
 from engine.instance.documents import InstanceFaults
 from server.feeds.instance import read_instance
+from server.ingest.folder import InstanceWatcher
 from tests.support.small import write_instance
 
 WAY_OUT = "let the user that runs Tieout read it: chmod -R go+rX FOLDER"
@@ -58,6 +59,26 @@ def faults_of(instance: Path, part: str) -> list[str]:
     finally:
         path.chmod(mode)
     return list(map(str, refused.value.faults))
+
+
+def test_who_watches_the_files_says_the_same_and_keeps_what_was_read(
+    instance: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    watcher = InstanceWatcher(instance)
+    instance.chmod(0)
+    try:
+        with ordinary_user():
+            assert not watcher.look()  # a change, which has not rested yet
+            assert not watcher.look()
+            with pytest.raises(InstanceFaults):
+                InstanceWatcher(instance)
+    finally:
+        instance.chmod(0o755)
+    assert f"{instance}: is a folder that may not be read — {WAY_OUT}" in caplog.messages
+    assert list(watcher.instance.catalogue.domains) == ["gl"]
+    with ordinary_user():
+        assert not watcher.look()
+        assert watcher.look()
 
 
 def test_what_everybody_may_read_is_read(instance: Path) -> None:
