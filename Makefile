@@ -109,6 +109,7 @@ ci-deps:  ## what the tests take beyond pip and npm, from Debian
 	command -v soffice >/dev/null || ($(APT) libreoffice-calc-nogui)
 	command -v faketime >/dev/null || ($(APT) faketime)
 	command -v chromium >/dev/null || ($(APT) chromium fonts-liberation)
+	(command -v dockerd && command -v debootstrap && command -v slirp4netns && command -v ip) >/dev/null || ($(APT) docker.io debootstrap slirp4netns iproute2)
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || ($(APT) postgresql)
 
 clean:

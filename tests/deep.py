@@ -19,6 +19,8 @@
                 and the questions of books that attach tables of both
     install     the wheel and the bundle installed as by a user, with every package from the index
     pythons     make serve, the wheel, the jail, the demo's digest and the cases under each newer Python that is here
+    stack       the image and compose.yaml in containers, installed as the page says; as root, with what make ci-deps
+                installs (docker.io, debootstrap, slirp4netns)
     attacks     every attack on the jail, with the language of scripts and with the jail alone
     fuzz        twenty thousand calls with mutated arguments, as many mutated instance files, and ten thousand charts of
                 random results
@@ -79,8 +81,13 @@ PARTS: Mapping[str, Sequence[str]] = {
     "attacks": ("tests/unit/sandbox/test_attacks.py", "tests/integration/server/test_chart_refusals.py"),
 }
 MUTATIONS, SCOPE = "mutations", "scope"
-INSTALL, DRIVERS, PYTHONS = "install", "drivers", "pythons"
-MODULES = {INSTALL: "fresh_install", DRIVERS: "fresh_drivers", PYTHONS: "other_pythons"}  # of tests/support
+INSTALL, DRIVERS, PYTHONS, STACK = "install", "drivers", "pythons", "stack"
+MODULES = {
+    INSTALL: "tests.support.fresh_install",
+    DRIVERS: "tests.support.fresh_drivers",
+    PYTHONS: "tests.support.other_pythons",
+    STACK: "tests.integration.stack.containers",
+}
 DIFFERENTIAL = "differential"
 FLAKES = "flakes"
 WHOLE_SUITE, WAITING_TESTS = 3, 50  # rounds of flakes
@@ -131,7 +138,7 @@ def rounds(part: str) -> list[list[str]]:
         searched = [("tests",)] * WHOLE_SUITE + [WAITING] * WAITING_TESTS
         return [[sys.executable, "-m", "tests.support.flakes", str(seed + n), *of] for n, of in enumerate(searched)]
     if part in MODULES:
-        return [[sys.executable, "-m", f"tests.support.{MODULES[part]}"]]
+        return [[sys.executable, "-m", MODULES[part]]]
     if part in ENGINES:
         asked = [*PYTEST, f"--hypothesis-seed={seed}", "-k", CHOSEN[part], *PARTS[part]]
         if part == SPARK and not (find_program("java") or os.environ.get("JAVA_HOME")):

@@ -1,0 +1,1 @@
+"""The image and the stack in containers, brought up as the install page says."""
