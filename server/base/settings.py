@@ -44,7 +44,7 @@ class Settings:
     """The settings from the environment; `make docs` writes them into docs/operations/install.md."""
 
     instance: Path = setting("SVC_INSTANCE", Path("instances/demo"))
-    """Folder of the instance to serve."""
+    """Folder of the instance; a command that stands in one takes that in place of the default."""
     state: Path | None = setting("SVC_STATE_DIR", None)
     """Folder of the fact store, the keys and the embedded servers; default `.tieout` in the instance."""
     host: str = setting("SVC_HOST", "127.0.0.1")

@@ -4,7 +4,6 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib import import_module
 
 from engine.instance.documents import InstanceFaults
@@ -12,7 +11,7 @@ from engine.model.errors import Unavailable
 from server.base.folders import private_umask, restrict
 from server.base.interfaces import StoreDown
 from server.base.settings import BadSetting, read_settings, unknown_settings
-from server.run.commands.console import FAULTY, INTERRUPTED, TERMINATED, end_imports, err
+from server.run.commands.console import FAULTY, INTERRUPTED, TERMINATED, end_imports, err, with_instance
 
 COMMANDS = {  # each a module of server.run.commands, imported where it is asked for: a load needs no web server
     "init": "write a first instance from files of your own, and load it",
@@ -41,8 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = read_settings()
         for remark in unknown_settings():
             err.print(remark, markup=False)
-        if asked.instance is not None:
-            settings = replace(settings, instance=asked.instance)
+        settings = with_instance(settings, asked.instance)
         with private_umask():
             for folder in settings.private_folders:
                 restrict(folder)

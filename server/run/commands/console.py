@@ -2,7 +2,9 @@
 
 import argparse
 import gc
+import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -12,7 +14,7 @@ from engine.model.errors import escape_controls
 from server.base.settings import BadSetting, Settings, variable_of
 
 DONE, FAULTY, ASKED, INTERRUPTED, TERMINATED = 0, 1, 3, 130, 143  # ASKED: questions are open, nothing was written
-INSTANCE = "folder of the instance (default: SVC_INSTANCE, else instances/demo)"
+INSTANCE = "folder of the instance (default: SVC_INSTANCE, else the one that you stand in, else instances/demo)"
 
 
 class SafeConsole(Console):
@@ -31,6 +33,19 @@ err = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
 def takes_instance(parser: argparse.ArgumentParser) -> None:
     """Let a command name the folder of its instance."""
     parser.add_argument("--instance", type=Path, help=INSTANCE)
+
+
+def with_instance(settings: Settings, named: Path | None) -> Settings:
+    """Return settings with the instance that a command names, else the folder that it stands in, if that is one.
+
+    A folder that the environment names goes before the latter.
+    """
+    if named is not None:
+        return replace(settings, instance=named)
+    here = Path.cwd()
+    if not os.environ.get(variable_of("instance"), "").strip() and (here / "instance.yaml").is_file():
+        return replace(settings, instance=here)
+    return settings
 
 
 def refuse_no_instance(settings: Settings) -> None:

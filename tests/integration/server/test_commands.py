@@ -1,5 +1,6 @@
 """`tieout load`, `tieout loads` and `tieout provision` as an operator meets them."""
 
+import os
 import re
 import signal
 import subprocess
@@ -298,3 +299,18 @@ def test_a_terminal_shows_two_hundred_lines_of_control_tables(monthly: Path) -> 
     assert len([line for line in said if line.startswith("  control gl_")]) == 200
     (report,) = [line.partition("lines; ")[2] for line in said if "control tables: 6 more lines; " in line]
     assert len(re.findall(r"^gl_", Path(report).read_text(), re.MULTILINE)) == 206
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_command_takes_the_instance_that_it_stands_in_unless_another_is_named(tmp_path: Path, named: bool) -> None:
+    here, other = books_with(tmp_path / "here"), books_with(tmp_path / "other")
+    environment = {key: value for key, value in os.environ.items() if key not in ("SVC_INSTANCE", "SVC_STATE_DIR")}
+    environment |= {"SVC_INSTANCE": str(other)} if named else {}
+    for command in (["load"], ["loads"], ["provision"], ["check"]):
+        ran = subprocess.run(
+            [SERVE[0], *command], cwd=here, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+    assert (here / ".tieout" / "store" / "CURRENT").exists() is not named
+    assert (other / ".tieout" / "store" / "CURRENT").exists() is named
+    assert str(other if named else here) in ran.stdout
