@@ -100,6 +100,17 @@ class RowSkip(SchemaPart):
     """Column of the extract to the texts whose rows are left out."""
 
 
+class FillDown(SchemaPart):
+    """Headings inside the extract, each above its rows, such as an account above its postings."""
+
+    column: str
+    """Column of the extract that the headings stand in."""
+    into: str
+    """Column that holds, in each row, the heading above it; it may be the column of the headings."""
+    blank: Annotated[Ids, Field(min_length=1)]
+    """Columns that are empty in rows of headings, which are left out and counted."""
+
+
 class ControlTotals(SchemaPart):
     """Sums that a file holds of itself; a load tells how many agree, and where one does not."""
 
@@ -198,6 +209,7 @@ class ExtractFormat(Struct, frozen=True, kw_only=True):
     amount: DebitCredit | DebitCreditSide | None = None
     skip: RowSkip = field(default_factory=RowSkip)
     controls: ControlTotals = field(default_factory=ControlTotals)
+    fill_down: FillDown | None = None
     unpivot: Unpivot | None = None
     from_name: str | None = None  # pattern of the file name; each {placeholder} becomes a column
     sql: SqlQuery | None = None

@@ -7,7 +7,15 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from engine.instance.schema.common import QUOTE, Id, Ids, Key, OneOf, SchemaPart
-from server.feeds.extract_formats import BlankRule, ControlTotals, CreditSign, DateFormat, NegativeStyle, RowSkip
+from server.feeds.extract_formats import (
+    BlankRule,
+    ControlTotals,
+    CreditSign,
+    DateFormat,
+    FillDown,
+    NegativeStyle,
+    RowSkip,
+)
 
 # CSV and where the table lies.
 
@@ -183,6 +191,8 @@ class ExtractPart(FormatPart):
     """Measure filled from debits and credits."""
     skip: RowSkip | None = None
     """Rows that are left out and counted."""
+    fill_down: FillDown | None = None
+    """Headings inside the extract that hold for the rows below, such as an account above its postings."""
     control_totals: ControlTotals | None = None
     """Sums that a file holds of itself, to which a load holds it."""
     unpivot: UnpivotPart | None = None

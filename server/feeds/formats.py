@@ -73,6 +73,7 @@ def build_format(
         dates=dates,
         amount=build_amount(document, at, part, domain),
         skip=part.skip or RowSkip(),
+        fill_down=part.fill_down,
         controls=build_controls(document, at, part, domain),
         unpivot=build_unpivot(document, [*at, "unpivot"], part.unpivot) if part.unpivot else None,
         from_name=part.from_name.pattern if part.from_name else None,

@@ -77,6 +77,8 @@ def format_columns(format_: ExtractFormat) -> Iterator[str]:
         yield format_.amount.side
     yield from format_.skip.blank
     yield from format_.skip.equals
+    if format_.fill_down is not None:
+        yield from (format_.fill_down.column, *format_.fill_down.blank)
     controls = format_.controls
     yield from filter(None, (controls.per, controls.within, controls.parents, *controls.closing, *controls.opening))
     if (unpivot := format_.unpivot) is not None:
@@ -87,5 +89,7 @@ def made_columns(format_: ExtractFormat) -> Iterator[str]:
     """Yield the columns that no file has, because the keys of a format make them."""
     if format_.from_name is not None:
         yield from (part[1] for part in NAME_PART.finditer(format_.from_name) if part[1])
+    if format_.fill_down is not None and format_.fill_down.into != format_.fill_down.column:
+        yield format_.fill_down.into
     if format_.unpivot is not None:
         yield from (format_.unpivot.into, format_.unpivot.value)

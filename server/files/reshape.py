@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from server.feeds.extract_formats import ColumnChoice, ExtractFormat, RowSkip
+from server.feeds.extract_formats import ColumnChoice, ExtractFormat, FillDown, RowSkip
 from server.files.columns import EXTRACT, to_text
 from server.files.dates import month_number
 from server.files.files import PIECE
@@ -26,6 +26,7 @@ class UnloadedRows:
 
     skipped: int = 0  # by the key skip
     without_figure: int = 0  # with no amount, where that is no fault
+    heading: tuple[str, str | None] = ("", None)  # the file, and the last heading in it
     piece: pl.DataFrame | None = None  # the rows of the last piece that were skipped, as its other rows are reshaped
 
     def __str__(self) -> str:
@@ -40,8 +41,14 @@ def reshape(piece: pl.DataFrame, format_: ExtractFormat, name: str, counts: Unlo
     Raises LoadFailed if the file has another name, or lacks a column.
     """
     piece = with_name_parts(piece, format_, name)
+    out = pl.repeat(value=False, n=piece.height, dtype=pl.Boolean, eager=True)
+    if format_.skip != RowSkip():
+        out = skipped(piece, format_.skip, name)
+    if format_.fill_down is not None:
+        headings = headings_in(piece, format_, name)
+        piece, out = filled_down(piece, format_.fill_down, headings, name, counts), out | headings
     whole, counts.piece = piece, None
-    if format_.skip != RowSkip() and (out := skipped(piece, format_.skip, name)).any():
+    if out.any():
         piece, counts.piece = whole.filter(~out), whole.filter(out)
         counts.skipped += counts.piece.height
     if format_.unpivot is None:
@@ -92,6 +99,32 @@ def skipped(piece: pl.DataFrame, skip: RowSkip, name: str) -> pl.Series:
     for column, listed in skip.equals.items():
         out |= text_of(piece, column, name, "skip").is_in(list(listed)).fill_null(value=False)
     return out
+
+
+def headings_in(piece: pl.DataFrame, format_: ExtractFormat, name: str) -> pl.Series:
+    """Tell for each row whether it is a heading for those below: a text beside which some columns are empty.
+
+    A text whose rows `skip` leaves out is none.
+    """
+    rule = format_.fill_down
+    assert rule is not None  # noqa: S101 - it says where headings stand
+    texts = text_of(piece, rule.column, name, "fill_down")
+    found = (texts != "").fill_null(value=False)
+    for column in rule.blank:
+        cells = text_of(piece, column, name, "fill_down")
+        found &= (cells.is_null() | (cells == "")).fill_null(value=True)
+    return found & ~texts.is_in(list(format_.skip.equals.get(rule.column, ()))).fill_null(value=False)
+
+
+def filled_down(
+    piece: pl.DataFrame, rule: FillDown, headings: pl.Series, name: str, counts: UnloadedRows
+) -> pl.DataFrame:
+    """Return rows with the heading above each; the first ones have the last heading of the piece before."""
+    file, last = counts.heading
+    above = to_text(piece[rule.column]).str.strip_chars().set(~headings, None).forward_fill()
+    above = above.fill_null(last) if file == name and last is not None else above
+    counts.heading = name, above[-1] if piece.height else last
+    return piece.with_columns(above.alias(rule.into))
 
 
 def text_of(piece: pl.DataFrame, column: str, name: str, key: str) -> pl.Series:

@@ -65,6 +65,7 @@ class SourceTable(Struct, frozen=True, kw_only=True):
     formulas: Formulas = Formulas()
     packed: PackedFile | None = None  # where its file came from, if an archive holds it
     constants: Mapping[str, str] = {}  # columns with one text in every row, which its file does not have
+    heading: str | None = None  # the column that holds the account above each row
     cut: str | None = None  # what looks as if the end of its file were missing
     fault: str | None = None  # why it cannot be read; it stands in nobody's way if it is not used
 

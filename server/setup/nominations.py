@@ -66,8 +66,18 @@ class Nomination(Struct, frozen=True):
     questions: tuple[OpenQuestion, ...] = ()
 
 
-def nominate(table: str, frame: pl.DataFrame, numbers: Mapping[str, NumberColumn], *, is_answered: bool) -> Nomination:
-    """Return which columns of numbers are the amounts; beside an answered one, debits and credits are not loaded."""
+def nominate(
+    table: str,
+    frame: pl.DataFrame,
+    numbers: Mapping[str, NumberColumn],
+    within: pl.Series | None = None,
+    *,
+    is_answered: bool,
+) -> Nomination:
+    """Return which columns of numbers are the amounts; beside an answered one, debits and credits are not loaded.
+
+    Balances run on within the rows of one text of `within`.
+    """
     pairs = debit_credit_pairs(list(numbers))
     if is_answered:
         why = "other columns are answered as the amount"
@@ -91,7 +101,7 @@ def nominate(table: str, frame: pl.DataFrame, numbers: Mapping[str, NumberColumn
         why = "debits and credits stand in several pairs" if pairs else "names say opening and closing"
         says = f"{why}, and no row-by-row control tells which moved"
         return Nomination(questions=(which_question(table, figures, nets, says),))
-    return Nomination(left=running_balances(figures, nets), questions=tuple(other_years(table, figures, nets)))
+    return Nomination(left=running_balances(figures, nets, within), questions=tuple(other_years(table, figures, nets)))
 
 
 def debit_credit_pairs(names: Sequence[str]) -> list[NominatedFigure]:
@@ -133,11 +143,15 @@ def proven_movement(
     return None
 
 
-def running_balances(figures: Sequence[NominatedFigure], nets: Sequence[pl.Series]) -> Mapping[str, str]:
+def running_balances(
+    figures: Sequence[NominatedFigure], nets: Sequence[pl.Series], within: pl.Series | None
+) -> Mapping[str, str]:
     """Return the columns named balances that grow by another column from row to row: a control of it."""
     left: dict[str, str] = {}
     for (one, moved), (balance, after) in combinations(zip(figures, nets, strict=True), 2):
-        grows = after.diff().slice(1) == moved.slice(1)
+        grows = (after.diff() == moved).slice(1)
+        if within is not None:
+            grows = grows | (within != within.shift(1)).slice(1)  # the first row of another account begins anew
         if balance.is_closing and moved.len() > 2 and bool(grows.all()) and bool((moved != 0).any()):
             left[balance.columns[0]] = f"it grows by {one} from row to row, so that it is a control"
     return left

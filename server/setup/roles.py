@@ -121,7 +121,8 @@ class TableProfile(Struct, frozen=True, dict=True):
             if name not in self.overrides and (is_side(one) or other_role(one)[0] is ColumnRole.AMOUNT)
         }
         is_answered = not AMOUNTS.isdisjoint(self.overrides.values())
-        return nominate(self.name, self.table.sample.frame, numbers, is_answered=is_answered)
+        frame, within = self.table.sample.frame, self.table.heading
+        return nominate(self.name, frame, numbers, frame[within] if within else None, is_answered=is_answered)
 
     @property
     def has_time(self) -> bool:
@@ -178,7 +179,10 @@ def guess_roles(found: TableProfile) -> Iterator[Guess]:
     if found.across is None:
         roles = (ColumnRole.DEBIT, ColumnRole.CREDIT)
         taken |= {name: (role, found.nomination.why) for name, role in zip(found.nomination.pair, roles, strict=False)}
-    taken |= dict(named_roles({name: one for name, one in columns.items() if name not in taken}))
+    if (heading := found.table.heading) is not None:
+        taken[heading] = (ColumnRole.ACCOUNT, f"it stands once above its rows; '{columns[heading].values[0]}'")
+    named_ = named_roles({name: one for name, one in columns.items() if name not in taken})
+    taken |= {name: role for name, role in named_ if heading is None or role[0] is not ColumnRole.ACCOUNT}
     for name, column in columns.items():
         role = taken.get(name) or other_role(column)
         if found.across is not None and role[0] in AMOUNTS:

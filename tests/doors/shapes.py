@@ -98,6 +98,40 @@ RIGHT: dict[str, ShapedFile] = {
         {"gl.csv": "date,account,amount\n2025-01-05,1,1.5\n2025-01-05,2,-1.5\n2025-02-06,1,3.1\n2025-02-06,2,-3.1"},
         actual(c1_01="1.5", c2_01="-1.5", c1_02="3.1", c2_02="-3.1"),
     ),
+    "a ledger of QuickBooks: accounts above their postings, openings, totals": ShapedFile(
+        text(
+            "gl.csv", "My Firm", "General Ledger", "January - March 2025", "", ",Date,Type,Num,Amount,Balance",
+            "House bank,,,,,", "Beginning Balance,,,,,100.00", ",01/05/2025,Deposit,1,10.50,110.50",
+            ",01/25/2025,Check,2,-4.25,106.25", "Total for House bank,,,,6.25,", "Sales,,,,,",
+            ",02/05/2025,Deposit,1,-10.50,-10.50", "Total for Sales,,,,-10.50,",
+        ),
+        {"actual": {"House bank|2025-01": "6.25", "Sales|2025-02": "-10.5"}},
+    ),
+    "a ledger of Xero: accounts in the column of the days": ShapedFile(
+        text(
+            "gl.csv", "General Ledger", "January 2025 to March 2025", "", "Date,Source,Debit,Credit,Running Balance",
+            "Bank 1200,,,,", "Opening Balance,,100.00,,100.00", "05/01/2025,Rec,10.50,,110.50",
+            "25/01/2025,Pay,,4.25,106.25", "Total Bank 1200,,10.50,4.25,106.25", "Sales 4010,,,,",
+            "05/01/2025,Rec,,10.50,-10.50", "15/02/2025,Rec,,1.50,-12.00", "Total Sales 4010,,0.00,12.00,-12.00",
+        ),
+        {"actual": {"Bank 1200|2025-01": "6.25", "Sales 4010|2025-01": "-10.5", "Sales 4010|2025-02": "-1.5"}},
+    ),
+    "a German ledger: accounts above their postings, a sum of all": ShapedFile(
+        text(
+            "Hauptbuch.csv", "Konto;Datum;Text;Soll;Haben",
+            "1200 Bank;;;;", ";05.01.2025;x;10,50;", ";25.01.2025;y;;4,25", "Summe 1200;;;10,50;4,25",
+            "4010 Umsatz;;;;", ";05.02.2025;x;;10,50", "Summe 4010;;;;10,50",
+            "Summe;;;10,50;14,75",
+        ),
+        {"actual": {"1200 Bank|2025-01": "6.25", "4010 Umsatz|2025-02": "-10.5"}},
+    ),
+    "accounts above their postings, without a total": ShapedFile(
+        text(
+            "Hauptbuch.csv", "Gruppe;Datum;Betrag", "Kasse;;", ";2025-01-05;1,50", ";2025-01-06;2,50", "Bank;;",
+            ";2025-02-07;3,50",
+        ),
+        {"actual": {"Kasse|2025-01": "4", "Bank|2025-02": "3.5"}},
+    ),
 }  # fmt: skip
 ANSWERED: dict[str, ShapedFile] = {
     "two columns of days that their names do not tell apart": ShapedFile(
@@ -122,6 +156,15 @@ ANSWERED: dict[str, ShapedFile] = {
         actual(c1_01="10.5", c2_01="-7.25", c2_02="-1"),
         asks="most credits are negative, as amount, row 3: '-7.25': what does the minus mean?",
         answer="{credits: negative}",
+    ),
+    "a total that its postings do not add up to": ShapedFile(
+        text(
+            "gl.csv", ",Date,Amount", "Bank,,", ",01/15/2025,10.50", ",01/25/2025,-4.25", "Total Bank,,7.25", "Sales,,",
+            ",02/05/2025,-10.50", "Total Sales,,-10.50",
+        ),
+        {"actual": {"Bank|2025-01": "6.25", "Sales|2025-02": "-10.5"}},
+        asks="1 row of totals differs from the sum of the rows above, as row 5, 'Total Bank', by 1.00",
+        answer="{totals: leave_out}",
     ),
     "a hidden sheet": ShapedFile(
         workbook("gl.xlsx", {"GL": LEDGER, "Old": LEDGER}, hidden="Old"),

@@ -27,7 +27,6 @@ QUESTIONS = {  # that no figure of the file decides, with the right answer
 REFUSALS = {  # may be refused, if the refusal says this
     "answers-unknown-column": r"(?s)Buchungstag.*date.*account.*amount",
     "datev-extf": r"is a DATEV batch \(EXTF\), which is not read: export .* as CSV",
-    "grouped-report": r"sql",
     "mt940": r"is a bank statement in MT940, which is not read: export .* as CSV",
     "saft-xml": r"is a SAF-T file, which is not read: export .* as CSV",
 }

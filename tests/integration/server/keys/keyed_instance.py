@@ -186,6 +186,7 @@ bindings:
     amount: {measure: amount, debit: S, credit: H, column: betrag, side: seite}
     dates: {format: '%d/%m/%Y'}
     constant: {item: A, journal: J1, memo: m, pieces: '1'}
+    fill_down: {column: region, into: region, blank: [betrag]}
     map: {posted: {column: day, format: '%m/%d/%Y'}}
     rejects: {allow: 1}
     unknown_members: extend
@@ -225,7 +226,8 @@ TABLES = {
     "account.csv": "number name class\n10 Bank Assets\n20 Stock Assets\n30 Sales Income\n40 Unused Other",
     "tree.csv": "node parent weight\nALL - 1\nS ALL 1\n10 ALL 1\n20 ALL -1\n30 S 1\n20 S 1",
     "rate.csv": "currency date rate kind\nEUR 2020-07-02 1.125 average\nEUR 2020-07-01 2 average\nEUR 2020-07-02 3 -",
-    "plan.csv": "day account region betrag seite\n07/08/2020 30 US 5.5 S\n07/09/2020 30 US 2.5 H\n07/09/2020 30 US 1 X",
+    "plan.csv": "day account region betrag seite\n- - US - -\n07/08/2020 30 - 5.5 S\n07/09/2020 30 - 2.5 H\n"
+    "07/09/2020 30 - 1 X",
     "forecast.csv": "team Jul Aug Sep\nA 1 2 3\nB 7 8 9",
     "empty.csv": "posted account region item journal memo booked pieces",
     "secret.csv": "date amount\n2020-07-01 4",

@@ -138,15 +138,3 @@ def test_a_sheet_that_is_not_used_blocks_no_other(tmp_path: Path, capsys: pytest
     assert "or say files: {'gl.xlsx [Notes]': {is: unused}} with --answers FILE" in told
     assert initialised(tmp_path / "books", path, answers='files: {"gl.xlsx [Notes]": {is: unused}}\n') == 0
     assert first_statement(tmp_path / "books", tmp_path / "state")["Amount"] == Decimal(4)
-
-
-def test_a_report_whose_account_stands_once_above_its_postings_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "Hauptbuch.csv"
-    rows = ["Kasse;;", ";2025-01-05;1,50", ";2025-01-06;2,50", "Bank;;", ";2025-01-07;3,50"]
-    path.write_text("\n".join(["Gruppe;Datum;Betrag", *rows]) + "\n", encoding="utf-8")
-    assert initialised(tmp_path / "books", path) == 1
-    told = capsys.readouterr().err
-    assert "Gruppe, row 2: 'Kasse' stands above rows with a Datum and in none of them, as an account above its" in told
-    assert "carry it down in sql: last_value(Gruppe ignore nulls) over (order by rowid)" in told
