@@ -93,7 +93,8 @@ class Answers:
     def check_names(self, tables: Mapping[str, Sequence[str]]) -> None:
         """Raise BadAnswer if something is said of a file or a column that there is not; tables have their columns."""
         for name, said in self.files.items():
-            columns = [columns for table, columns in tables.items() if name in (table, table.partition(" [")[0])]
+            names = {table: (table, table.partition(" [")[0]) for table in tables}
+            columns = [tables[table] for table, own in names.items() if name in own or name.startswith(f"{table} [")]
             if not columns:
                 raise BadAnswer(
                     f"the answers speak of {name}, and there is no file '{name}'; there are {', '.join(tables)}"

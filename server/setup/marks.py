@@ -14,6 +14,8 @@ from server.setup.journals import quoted
 CURRENCY: Final = r"(?:US|R|C|A|NZ|HK|S)?\$|€|£|¥|₹|₺|₽|zł|Kč|kr\.?|Fr\.?|Ft|lei|[A-Z]{3}"
 MARKED: Final = re.compile(rf"[-−(]?\s*(?P<before>{CURRENCY})?\s*[-−(]?\s*\d[\d.,'’\s]*\)?\s*(?P<after>{CURRENCY})?\)?")
 DASH: Final = "−"
+SIDED: Final = re.compile(r"(?P<amount>.*\d[)]?)\s*(?P<side>dr|cr)", re.IGNORECASE)
+SIDE, LENGTH = "side", 2  # behind the name of the column of marks, and of a mark
 
 
 def without_marks(table: SourceTable) -> SourceTable:
@@ -24,15 +26,30 @@ def without_marks(table: SourceTable) -> SourceTable:
     if table.path is None or table.is_joined or table.sheet is not None:
         return table
     marks = {column: found for column in table.columns if (found := marks_of(table, column))}
+    sided = [column for column in table.columns if column not in marks and (found := sides_of(table, column))]
+    if len(sided) > 1:  # each would need a side of its own
+        sided = []
+    marks |= {column: sides_of(table, column) for column in sided}
     if not marks:
         return table
     changed = {column: stripped(pl.col(column), found) for column, found in marks.items()}
-    frame = table.sample.frame.with_columns(expression.alias(column) for column, expression in changed.items())
-    columns = ", ".join(in_sql(column, marks.get(column, [])) for column in table.columns)
-    shown = "; ".join(f"{column} is written with {', '.join(found)}" for column, found in marks.items())
-    sql = Finding("sql", f"select {columns} from file", shown)  # noqa: S608 - columns of this file, quoted
+    made = {f"{column} {SIDE}": pl.col(column).str.strip_chars().str.tail(LENGTH) for column in sided}
+    frame = table.sample.frame.with_columns(**{name: one.alias(name) for name, one in (changed | made).items()})
+    columns = [in_sql(column, marks.get(column, [])) for column in table.columns]
+    columns += [f"right(trim({quoted(column)}), {LENGTH}) as {quoted(f'{column} {SIDE}')}" for column in sided]
+    shown = "; ".join(f"{column} is written with {', '.join(map(str.strip, found))}" for column, found in marks.items())
+    sql = Finding("sql", f"select {', '.join(columns)} from file", shown)  # noqa: S608 - columns of this file, quoted
     findings = Findings((*table.findings.decided, sql), table.findings.ambiguities)
     return replace(table, sample=replace(table.sample, frame=frame), findings=findings)
+
+
+def sides_of(table: SourceTable, column: str) -> list[str]:
+    """Return the marks of debits and credits behind the amounts of a column; none if some have none."""
+    texts = [text for text, _, _ in table.sample.texts(column).iter_rows()]
+    found = [SIDED.fullmatch(text) for text in texts]
+    marks = dict.fromkeys(match["side"] for match in found if match is not None)
+    is_sided = len(marks) == 2 and all(match is not None and notations_of(match["amount"]) for match in found)
+    return list(marks) if is_sided and len({mark.casefold() for mark in marks}) == 2 else []
 
 
 def marks_of(table: SourceTable, column: str) -> list[str]:

@@ -14,7 +14,7 @@ from server.files.days import MonthColumns, detect_month_columns, is_dated_month
 from server.files.findings import Finding, Findings
 from server.files.notation import NumberColumn
 from server.setup.figures import exact_figures
-from server.setup.words import scenario_kind
+from server.setup.words import scenario_kind, without_scenario
 
 GAP: Final = r"[\s._'/-]*"
 CENTURY: Final = r"(?P<year>(?:19|20)\d\d)"
@@ -41,6 +41,7 @@ HALF: Final = re.compile(
     re.IGNORECASE,
 )
 FEWEST_CODED: Final = {Grain.MONTH: 3, Grain.QUARTER: 2, Grain.YEAR: 2}  # columns of periods with their years
+FEWEST_SPOKEN: Final = 2  # of them where their names say a scenario
 FEWEST: Final = 3  # months that make a table of months across
 SPOKEN: Final = re.compile(r"(?P<word>[^\W\d_]+)[\s._-]+(?P<month>[^\W\d_]+\.?)")
 SPANS: Final = (3, 6)  # months of a quarter and of a half
@@ -73,10 +74,14 @@ def month_columns(columns: Sequence[str]) -> MonthColumns | None:
 def coded_columns(columns: Sequence[str]) -> MonthColumns | None:
     """Return the columns that name periods with their year in a form that no format of days reads, with their codes."""
     codes: dict[Grain, dict[str, str]] = {}
+    spoken = 0
     for name in columns:
-        for grain, code in period_code(name):
+        kind, bare = without_scenario(name)
+        spoken += kind is not None
+        for grain, code in period_code(bare):
             codes.setdefault(grain, {})[name] = code
-    fitting = [(grain, found) for grain, found in codes.items() if len(found) >= FEWEST_CODED[grain]]
+    fewest = dict.fromkeys(FEWEST_CODED, FEWEST_SPOKEN) if spoken else FEWEST_CODED
+    fitting = [(grain, found) for grain, found in codes.items() if len(found) >= fewest[grain]]
     if len(fitting) != 1 or len(set(fitting[0][1].values())) < len(fitting[0][1]):
         return None
     grain, found = fitting[0]

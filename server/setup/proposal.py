@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -32,6 +32,7 @@ from server.setup.lacks import lack_of_facts, unloaded_amounts
 from server.setup.marks import without_marks
 from server.setup.periods import said_periods, unread_time
 from server.setup.roles import TableProfile, profile_table
+from server.setup.scenarios_across import split_by_scenario
 from server.setup.trees import flat_tree
 from server.setup.words import currencies_in, slug, title
 
@@ -93,7 +94,7 @@ def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> Books
     answers.open, answers.questions = [], []
     answers.check_names({table.name: table.columns for table in tables})
     guesses: list[Guess] = []
-    readable = with_parts(list(readable_tables(tables, answers)))
+    readable = with_parts(list(split_tables(readable_tables(tables, answers), answers, guesses)))
     profiles = with_journal([profile_of(table, answers) for table in readable], answers, guesses)
     kinds = {found.name: answers.of(found.name).kind for found in profiles}
     facts = [found for found in profiles if is_facts(found, kinds[found.name])]
@@ -132,6 +133,15 @@ def readable_tables(tables: Sequence[SourceTable], answers: Answers) -> Iterator
             raise NoBooks(f"{table.fault}, or say files: {{'{table.name}': {{is: unused}}}} with --answers FILE")
         if not is_unused:
             yield without_marks(table)
+
+
+def split_tables(tables: Iterable[SourceTable], answers: Answers, guesses: list[Guess]) -> Iterator[SourceTable]:
+    """Yield tables, one for each scenario whose amounts stand across."""
+    for table in tables:
+        split = split_by_scenario(table, answers.of(table.name))
+        guesses += split.guesses
+        answers.questions += split.questions
+        yield from split.tables
 
 
 def profile_of(table: SourceTable, answers: Answers) -> TableProfile:

@@ -60,6 +60,15 @@ def scenario_kind(text: str) -> str | None:
     return next(iter(scenario_kinds(text)), None)
 
 
+def without_scenario(name: str) -> tuple[str | None, str]:
+    """Return the only kind of scenario that a name says, and the name without its word; None if it says no one."""
+    kinds = scenario_kinds(name)
+    if len(kinds) != 1:
+        return None, name
+    rest = SCENARIO_KINDS[kinds[0]].sub(r"\1 \3", name.replace("_", " "))
+    return kinds[0], " ".join(rest.split()).strip(" -/.()[]:,")
+
+
 def currencies_in(text: str) -> set[str]:
     """Return the codes of the currencies that a text names."""
     return {code for mark, code in SYMBOLS.items() if re.search(rf"(?<![A-Z]){re.escape(mark)}(?![A-Z])", text)}

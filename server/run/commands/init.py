@@ -172,7 +172,10 @@ def tell(books: BooksProposal, tables: Sequence[SourceTable], folder: Path) -> N
             "" if table.is_whole or not table.megabytes else f" of its {table.megabytes:,.0f} MB"
         )
         out.print(f"{table.name}: {size} read{'' if table.is_whole else ', as a sample'}", markup=False)
-        for guess in (guess for guess in books.guesses if guess.table == table.name):
+        own = [
+            guess for guess in books.guesses if guess.table == table.name or guess.table.startswith(f"{table.name} [")
+        ]
+        for guess in own:
             why = f" — {guess.evidence}" if guess.evidence else ""
             out.print(f"  {guess.what}{why}", markup=False)
         if table.name in books.unused:
