@@ -15,7 +15,7 @@ from server.files.sampling import SourceTable
 from server.setup.figures import exact_figures, largest, volume, written_amount
 from server.setup.nominations import CLOSING_WORDS
 from server.setup.questions import Choice, OpenQuestion
-from server.setup.totals import TOTAL_OF, Sums
+from server.setup.totals import TOTAL_OF, SampleSums
 from server.setup.written_days import days_of
 
 FEWEST: Final = 2  # headings that make a grouped report
@@ -139,7 +139,7 @@ def unproven(table: SourceTable, found: GroupedRows, amounts: Sequence[NumberCol
     """Yield each row of totals that is no sum of the postings above it, with what it differs by in one column."""
     figures = exact_figures(table.sample.frame, amounts)
     counted = figures.select(pl.when(found.postings | found.totals).then(pl.all()).otherwise(pl.lit(0)))
-    proofs = Sums(counted)
+    proofs = SampleSums(counted)
     start = 0
     for at in found.totals.arg_true():
         if proofs.proof(int(at)) is None:
