@@ -350,12 +350,12 @@ def test_a_file_that_is_written_otherwise_at_its_next_slot_is_refused_and_change
     path = instance / "data" / "gl.csv"
     with platform_of(instance, state) as opened:
         daemon = daemon_of(instance, state, opened.loads)
-        for day, written in ((10, "31/01/2021"), (11, "01/31/2021")):
+        for day, written in ((10, "2021-01-31"), (11, "01/31/2021")):
             path.write_text(f"date,scenario,account,amount\n{written},actual,10,5\n")
             daemon.now = partial(datetime, 2021, 4, day, 9, tzinfo=UTC)
             assert daemon.run(once=True) == (day == 10)
     says = 'gl.csv is written with dates: {format: "%m/%d/%Y"}: date, row 2'
-    before = 'the last load was with dates: {format: "%d/%m/%Y"}'
+    before = 'the last load was with dates: {format: "%Y-%m-%d"}'
     mend = "write the right one under gl in integrations.yaml, or have the file written as before"
     assert f"gl: failed_validate: {says}; {before}; {mend}" in caplog.text
     refused, first = attempts(instance, state)
