@@ -152,7 +152,7 @@ def is_weighed(books: OracleBooks, base: OracleBase, cell: OracleCell) -> bool:
     ]
     trees = [key for key in cell.breakdown if key in TREES and key not in base.where]
     nodes = (weights(books, key, node) for key in trees for node in (TOP, *placed(books.trees[key])))
-    return any(weight != 1 for found in (*filters, *nodes) for weight in found.values())
+    return any(weight not in (0, 1) for found in (*filters, *nodes) for weight in found.values())
 
 
 def lacks(domain: str, cell: OracleCell) -> tuple[str, ...]:
