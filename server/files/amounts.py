@@ -44,6 +44,7 @@ HINTS: Final = (
     (r"(?i)\d\s*(cr|dr|[sh])$", "sql: … to split it, and amount: {column: …, side: …, debit: …}"),
     (r"(?i)^(\W+|#.*|n\.?/?a\.?|nan|null|nil)$", "numbers: {none: […]} if it means no figure"),
 )
+PLAIN: Final = (NumberFormat(), NumberFormat(decimal="."))
 OTHER_DIGITS = r"[\p{Nd}--[0-9]]"  # of another script
 ONE_SCRIPT = "is no number; write its digits as 0 to 9"
 MISSING = "is missing; set numbers: {blank: none} if it means no figure, {blank: zero} if it means 0"
@@ -51,7 +52,7 @@ MISSING = "is missing; set numbers: {blank: none} if it means no figure, {blank:
 
 def read_amounts(column: pl.Series, numbers: NumberFormat, places: int) -> ParsedColumn:
     """Return amounts as integers, in units of their last decimal place. Null without a reason is no figure."""
-    if numbers == NumberFormat():
+    if numbers in PLAIN:
         return with_hints(column, parse_amounts(column, places), numbers)
     texts = column if column.dtype.is_numeric() else plain_texts(to_text(column), numbers)
     blank = column.is_null() if column.dtype.is_numeric() else texts.is_null()

@@ -207,6 +207,15 @@ def detect_numbers(columns: Sequence[NumberColumn], notations: Sequence[Notation
     return Findings(decided).and_(*sign_and_blank_findings(columns))
 
 
+def point_findings(columns: Sequence[NumberColumn]) -> Findings:
+    """Return that a point is the mark of decimal places, where a number says so: others of its files may not."""
+    for column in columns:
+        for text, row in column.numbers:
+            if {notation.decimal for notation in notations_of(text)} == {"."}:
+                return Findings((Finding("numbers.decimal", ".", located(column.name, [(text, row)])),))
+    return Findings()
+
+
 Place = tuple[str, str, int | None]  # column, text, row
 
 

@@ -75,6 +75,11 @@ class SourceTable(Struct, frozen=True, kw_only=True):
         return self.sample.name
 
     @property
+    def is_text(self) -> bool:
+        """Whether its numbers are texts, which can be read in several ways."""
+        return self.path is not None and kind_of(self.path) in (".csv", ".xlsx")
+
+    @property
     def file(self) -> tuple[Path, str]:
         """The folder of its file and its name in there, as a feed says them."""
         if self.packed is not None:

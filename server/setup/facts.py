@@ -18,6 +18,7 @@ from server.files.notation import (
     NumberColumn,
     detect_factor,
     detect_numbers,
+    point_findings,
     sign_of,
 )
 from server.setup.answers import CLOSING, Answers, FileAnswers
@@ -93,6 +94,8 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     table = found.table
     amounts = amount_columns(found)
     numbers = detect_numbers(amounts)
+    if table.is_text and not numbers.ambiguities:
+        numbers = numbers.and_(point_findings(amounts))
     heads = {one.name: table.header_row for one in amounts if one.name not in found.having(ColumnRole.ACROSS)}
     factor = asked_factor(detect_factor(table.titles, heads), heads, largest_of(found, amounts))
     times = time_findings(found, answers.fiscal_start)

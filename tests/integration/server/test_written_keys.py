@@ -8,6 +8,7 @@ import yaml
 from tests.support.feeding import books_with
 from tests.support.forking import tieout
 from tests.support.guessing import load_by_guess
+from tests.support.newcomer import initialised
 from tests.support.serving import connected, serving
 
 pytestmark = pytest.mark.usefixtures("history")
@@ -109,3 +110,15 @@ def test_write_belongs_to_data(books: Path) -> None:
         1,
         "--write belongs to --data: tieout check --data --write FOLDER\n",
     )
+
+
+def test_init_writes_the_point_by_which_a_later_file_has_one_meaning(tmp_path: Path) -> None:
+    ledger, books = tmp_path / "ledger.csv", tmp_path / "books"
+    ledger.write_text("date,account,amount\n2021-01-31,10,12.50\n2021-02-28,20,7.25\n2021-02-28,20,-19.75\n")
+    assert initialised(books, ledger) == 0
+    assert 'numbers: {decimal: "."}' in (books / "integrations.yaml").read_text()
+    ledger.write_text("date,account,amount\n2021-01-31,10,1.230\n2021-02-28,20,2.500\n")
+    loaded = tieout("load", "--instance", books)
+    assert loaded.returncode == 0, loaded.stderr
+    assert "amount 2, all loaded, Σ 3.73" in loaded.stdout
+    assert "as its last load was" not in loaded.stdout
