@@ -1,6 +1,7 @@
 """A load guesses nothing: who may detect how a file is written, and when."""
 
 import ast
+import re
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,6 +16,11 @@ from tests.unit.server.files.test_formats import instance_of, loaded
 SERVER = [path for path in tracked("*.py") if path.relative_to(ROOT).parts[0] == "server"]
 ROOM = ROOT / "server" / "files"
 DETECTORS = ("server.files.detection", "server.files.dialect", "server.files.encodings", "server.files.headings")
+
+DIGITS = re.compile(r"\\d|\[0-9\]")  # in an expression
+NO_TEXTS = {  # expressions of names that programs write: backups, versions of programs, open files
+    "server/daemon/backups.py", "server/run/embedded/binaries.py", "server/run/embedded/keeper.py"
+}  # fmt: skip
 
 
 def imported(path: Path) -> set[str]:
@@ -39,6 +45,19 @@ def test_a_load_imports_no_detector() -> None:
         "server/ingest/previews.py",  # of check --data
         "server/run/commands/check_data.py",
     ]
+
+
+def test_expressions_of_numbers_and_days_are_held_by_files_and_init_alone() -> None:
+    """Of the rooms that touch rows; the places of plain decimals are counted where they are converted."""
+    rooms = ("ingest", "daemon", "caller", "tools", "wire", "run")
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in SERVER
+        if path.relative_to(ROOT).parts[1] in rooms
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and DIGITS.search(node.value)
+    }
+    assert found - NO_TEXTS == {"server/ingest/rates.py", "server/ingest/rounding.py"}
 
 
 @pytest.fixture
