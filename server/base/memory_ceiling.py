@@ -1,11 +1,14 @@
 """The memory ceiling of a worker: what it holds of its own, and whether a large report fits below.
 
-Memory of its own is anonymous (RssAnon). Pages of the mapped books do not count: the kernel takes them back.
+Memory of its own is anonymous (RssAnon). Pages of the mapped books do not count: the kernel takes them back. Where the
+container has less memory than the settings allow, the ceiling follows the container's limit.
 """
 
 import os
 from collections.abc import Callable
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.model.errors import BadArguments
 from engine.plans.report_size import ReportSize
@@ -13,6 +16,11 @@ from server.base.errors import Busy
 
 MEGABYTE = 1 << 20
 RETRY_AFTER_MS = 2000  # about what a worker takes to start
+PARENT_BYTES = 192 * MEGABYTE  # of a container, for all that is no worker
+STARTING_BYTES = 192 * MEGABYTE  # what a new worker takes before its first call
+LEAST_CEILING = 256 * MEGABYTE  # below it a worker would be replaced as soon as it serves
+UNLIMITED = 1 << 62  # the first version of control groups writes about 2**63
+CONTROL_GROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def anonymous_bytes(process: int | None = None) -> int:
@@ -22,6 +30,65 @@ def anonymous_bytes(process: int | None = None) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:")), 0)
+
+
+class ContainerMemory(Struct, frozen=True):
+    """The limit of memory that the container of this process has, and the control group that has it."""
+
+    limit: int
+    group: Path
+
+    @property
+    def held(self) -> int:
+        """The anonymous memory of all processes of the container; 0 if the system does not say."""
+        try:
+            lines = (self.group / "memory.stat").read_text(encoding="ascii").splitlines()
+        except OSError:
+            return 0
+        told = dict(line.split(" ", 1) for line in lines)
+        return int(told.get("anon") or told.get("total_rss") or 0)
+
+    def holds_another(self) -> bool:
+        """Tell whether a new worker fits beside what the container holds now."""
+        return self.held + STARTING_BYTES <= self.limit
+
+
+def container_memory(root: Path = CONTROL_GROUPS, own: Path = OWN_GROUPS) -> ContainerMemory | None:
+    """Return the lowest limit of memory of the control groups that this process is in; None without a limit.
+
+    A container sees its own group as the root, so that its path below the root may not exist.
+    """
+    try:
+        lines = own.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    found = []
+    for _, controllers, path in (line.split(":", 2) for line in lines):
+        if controllers in {"", "memory"}:
+            top = root / controllers
+            inner = top / path.lstrip("/")
+            groups = [group for group in (inner, *inner.parents) if group.is_relative_to(top)]
+            found += [ContainerMemory(limit, group) for group in groups if (limit := limit_of(group)) is not None]
+    return min(found, key=lambda memory: memory.limit, default=None)
+
+
+def limit_of(group: Path) -> int | None:
+    """Return the limit of memory of a control group of either version; None without one."""
+    for name in ("memory.max", "memory.limit_in_bytes"):
+        try:
+            text = (group / name).read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        return int(text) if text.isdigit() and int(text) < UNLIMITED else None
+    return None
+
+
+def worker_ceiling(megabytes: int, workers: int, container: ContainerMemory | None) -> int:
+    """Return the bytes of its own that each worker may hold, of a setting and of the container that it runs in."""
+    allowed = megabytes * MEGABYTE
+    if container is None:
+        return allowed
+    return min(allowed, max(LEAST_CEILING, (container.limit - PARENT_BYTES) // workers))
 
 
 class MemoryCeiling:

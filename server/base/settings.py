@@ -112,7 +112,7 @@ class Settings:
     calls: int = setting("SVC_CALLS", 64)
     """Most calls of all callers in flight."""
     worker_megabytes: int = setting("SVC_WORKER_MEGABYTES", 1536)
-    """Memory of its own, without the mapped books, at which a worker is replaced; at least 512."""
+    """Own memory, without the mapped books, at which a worker is replaced; at least 512, less in a small container."""
     deadline_seconds: int = setting("SVC_DEADLINE_SECONDS", 60)
     """Seconds that a call may take, waiting included."""
     scripts_at_once: int = setting("SVC_SCRIPTS_AT_ONCE", 2)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from server.auth.bearer import DevKey, own_key, place_of_key, secrets_of
+from server.base.memory_ceiling import container_memory
 from server.base.settings import BadSetting, Settings
 from server.base.sockets import listen, listen_to_operators
 from server.run.commands.console import out, takes_instance, whole_number
@@ -75,7 +76,7 @@ def preside(settings: Settings, program: str = WORKERS, private: PrivateSocket |
             for_clients, for_operators = [private.listening], bind_private(folder / "operators.sock")
             opened.enter_context(ended_without_bridges(settings))
         opened.enter_context(for_operators)
-        supervisor = opened.enter_context(Supervisor(settings, for_clients, folder, program))
+        supervisor = opened.enter_context(Supervisor(settings, for_clients, folder, program, container_memory()))
         supervisor.begin()
         from server.run.parent import Parent  # noqa: PLC0415 - it takes a second, in which the first worker starts
 

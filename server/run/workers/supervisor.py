@@ -5,7 +5,8 @@
     supervisor.run(duties)  # runs until a signal; returns the exit status
 
 Workers take connections from sockets that the parent holds, so that none is refused while one of them is replaced.
-A new worker is ready before an old one leaves. One that dies is replaced, at once where it had served for a while.
+A new worker is ready before an old one leaves. Where the container has no memory for both, the old one leaves first
+and connections wait. One that dies is replaced, at once where it had served for a while.
 """
 
 import logging
@@ -22,7 +23,7 @@ from typing import Self
 from msgspec import Struct
 
 from server.base.backoff import Backoff
-from server.base.memory_ceiling import anonymous_bytes
+from server.base.memory_ceiling import ContainerMemory, anonymous_bytes, worker_ceiling
 from server.base.settings import Settings
 from server.base.signals import on_hangup
 from server.run.workers.process import (
@@ -65,11 +66,17 @@ class Supervisor:
     """Keeps workers running. One thread does all of it; signals and workers reach it through one queue."""
 
     def __init__(
-        self, settings: Settings, listening: Sequence[socket.socket], folder: Path, program: str = WORKERS
+        self,
+        settings: Settings,
+        listening: Sequence[socket.socket],
+        folder: Path,
+        program: str = WORKERS,
+        container: ContainerMemory | None = None,
     ) -> None:
         self._wanted = settings.workers
         self._answering = settings.deadline_seconds + GRACE + FAREWELL
-        self._ceiling = settings.worker_megabytes << 20
+        self._container = container
+        self._ceiling = worker_ceiling(settings.worker_megabytes, settings.workers, container)
         self._listening = listening
         self._folder = folder
         self._program = program
@@ -144,10 +151,13 @@ class Supervisor:
         starting = any(worker.phase is WorkerPhase.STARTING for worker in self._workers)
         fresh = sum(not worker.outdated for worker in serving)
         room = len(self._workers) <= 2 * self._wanted  # limits workers that leave slowly
-        if fresh < self._wanted and room and not starting and now >= self._next_start:
+        starts = fresh < self._wanted and room and not starting and now >= self._next_start
+        fits = not self._workers or self._container is None or self._container.holds_another()
+        leaving = any(worker.phase is WorkerPhase.LEAVING for worker in self._workers)
+        if starts and fits:
             self.begin()
         outdated = [worker for worker in serving if worker.outdated]
-        if outdated and len(serving) > self._wanted:
+        if outdated and (len(serving) > self._wanted or (starts and not fits and not leaving)):
             outdated[0].leave(self._answering + RESTING, patiently=True)
 
     def _heed(self, heard: Heard, duties: SupervisorHooks) -> None:

@@ -20,7 +20,7 @@ from engine.model.errors import Unavailable
 from sandbox.pool import WORKER, Pool
 from server.auth.bearer import secrets_of, verifier_of
 from server.base.interfaces import LoadHistory
-from server.base.memory_ceiling import MemoryCeiling
+from server.base.memory_ceiling import MemoryCeiling, container_memory, worker_ceiling
 from server.base.settings import Settings
 from server.base.signals import die_with_parent
 from server.caller.caller import Callers, CallerStores, Recorder, recorded
@@ -96,7 +96,8 @@ def main(control: int, parent: int, *listening: int, tools: Mapping[str, Tool] =
             Thread(target=check_scripts, args=(workshop, link), name="first look at the jail", daemon=True).start()
             callers = callers_of(settings, instance, PostgresLoadHistory(spared), keeping, profiles, workshop)
             leases = leases_of(settings, opened, partial(report_local_counting, link, telemetry))
-            memory = MemoryCeiling(settings.worker_megabytes << 20, lambda held: link.send(MemoryShort(held)))
+            ceiling = worker_ceiling(settings.worker_megabytes, settings.workers, container_memory())
+            memory = MemoryCeiling(ceiling, lambda held: link.send(MemoryShort(held)))
             dispatch = Dispatcher(callers, settings, telemetry, leases, tools, partial(report_overrun, link), memory)
             health = HealthFile(brief.health)
             verifier = verifier_of(settings, lambda reason: link.send(SigningKeysUnavailable(reason)))

@@ -28,6 +28,14 @@ from server.base.settings import read_settings
 from server.run.commands.serve import preside
 raise SystemExit(preside(read_settings(), program="nothing.there"))
 """
+IN_A_FULL_CONTAINER = """
+from pathlib import Path
+from server.base.memory_ceiling import ContainerMemory
+from server.base.settings import read_settings
+from server.run.commands import serve
+serve.container_memory = lambda: ContainerMemory(512 << 20, Path("FULL"))
+raise SystemExit(serve.preside(read_settings()))
+"""
 LISTS = ("list_scenarios", "list_kpis", "list_dimensions", "svc_orientation")
 PAUSE = 0.05  # seconds between two calls of a client: without it the calls take the processor from workers that start
 
@@ -281,6 +289,21 @@ def test_a_worker_at_its_memory_ceiling_finishes_its_calls_and_is_replaced(own: 
         wait_for(lambda: serve(server, 1) and full not in workers(server))
         assert call(server.url, "list_kpis")
         assert anonymous_bytes(workers(server)[0]) < 512 << 20
+
+
+def test_where_the_container_has_no_memory_for_two_workers_the_old_one_leaves_first(own: tuple[Path, Path]) -> None:
+    full = own[1] / "full"
+    full.mkdir()
+    (full / "memory.stat").write_text(f"anon {500 << 20}\n")
+    program = IN_A_FULL_CONTAINER.replace("FULL", str(full))
+    with serving(*own, command=(sys.executable, "-c", program)) as server:
+        wait_for(lambda: serve(server, 1))
+        (old,) = workers(server)
+        server.process.send_signal(SIGHUP)
+        wait_for(lambda: f"worker {old} left" in server.log.read_text())
+        assert call(server.url, "list_kpis", timeout=STARTING)  # waits for the new one
+        told = [line.split(" worker ")[1] for line in server.log.read_text().splitlines() if " worker " in line]
+        assert told == [f"{old} serves", f"{old} left", f"{workers(server)[0]} serves"]
 
 
 def test_the_number_of_workers_can_be_given_where_it_is_started(own: tuple[Path, Path]) -> None:

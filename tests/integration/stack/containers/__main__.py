@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 
-from tests.integration.stack.containers import checks, install, operators
-from tests.integration.stack.containers.deployment import HOST, InstalledStack
+from tests.integration.stack.containers import checks, install, limits, operators, playground
+from tests.integration.stack.containers.deployment import CACHE, HOST, InstalledStack
 from tests.integration.stack.containers.engine import (
     GATE,
     NoEngine,
@@ -29,7 +29,6 @@ from tests.integration.stack.containers.engine import (
 from tests.support.hosting import Authority
 
 MODULE = "tests.integration.stack.containers"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tieout" / "stack"
 Step = Callable[[InstalledStack], str]
 CHECKS: Sequence[Step] = (
     checks.hardening,
@@ -43,6 +42,8 @@ CHECKS: Sequence[Step] = (
     checks.uploads,
     operators.upgraded,
     checks.two_servers,
+    limits.little_memory,
+    playground.playground,
     checks.logs,
 )
 

@@ -19,7 +19,10 @@ PNL = {
 PROFILES = """
 everyone: {operations: true, scenarios: {'*': {}}}
 europe: {scenarios: {'*': {dimensions: {region: {allow: [EU]}}}}}
-assign: [{claim: {groups: finance}, profile: everyone}, {claim: {groups: finance-europe}, profile: europe}]
+assign:
+  - {subject: dev, profile: everyone}
+  - {claim: {groups: finance}, profile: everyone}
+  - {claim: {groups: finance-europe}, profile: europe}
 """
 DOMAIN = """
 time: {column: date}

@@ -21,6 +21,7 @@ from tests.support.books import ROOT
 from tests.support.hosting import Authority
 from tests.support.serving import DEADLINE, McpBooks, connected
 
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tieout" / "stack"
 HOST = "reports.example.com"
 ORIGIN = f"https://{HOST}"
 OPERATORS = "http://127.0.0.1:8769"
@@ -189,9 +190,11 @@ def check_out(stack: InstalledStack) -> None:
         subprocess.run(["git", "-c", "advice.detachedHead=false", "clone", "--quiet", ROOT, stack.folder], check=True)
     finally:
         os.umask(before)
-    (stack.folder / ".venv").symlink_to(ROOT / ".venv")
-    for name in ("constraints/runtime.txt", "pyproject.toml"):  # older than that .venv, which is left as it is
-        os.utime(stack.folder / name, (0, 0))
+    own = stack.folder / ".venv"  # whose packages are installed, as make reads it
+    own.mkdir()
+    for name in ("bin", "lib", "pyvenv.cfg"):
+        (own / name).symlink_to(ROOT / ".venv" / name)
+    (own / "runtime.done").touch()
 
 
 def copy_working_tree(stack: InstalledStack) -> None:

@@ -1,0 +1,66 @@
+"""The memory of the container that a process runs in, and what each worker may hold there."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from server.base.memory_ceiling import ContainerMemory, container_memory, worker_ceiling
+
+MEGABYTE = 1 << 20
+UNLIMITED = str((1 << 63) - 4096)  # as the first version of control groups writes it
+
+
+def groups(folder: Path, files: Mapping[str, str]) -> Path:
+    """Write files of control groups, as the kernel shows them below /sys/fs/cgroup."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"{text}\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "limit"),
+    [
+        ("0::/", {"memory.max": "536870912"}, 512),  # in a container, version 2
+        ("0::/", {"memory.max": "max"}, None),
+        ("0::/a/b", {"a/b/memory.max": "max", "a/memory.max": "1073741824"}, 1024),  # the group above has it
+        ("0::/a/b", {"a/b/memory.max": "2147483648", "a/memory.max": "1073741824"}, 1024),
+        ("4:memory:/docker/c\n1:cpu:/docker/c", {"memory/memory.limit_in_bytes": "536870912"}, 512),  # version 1
+        ("4:memory:/a\n0::/", {"memory/a/memory.limit_in_bytes": "536870912"}, 512),
+        ("4:memory:/\n0::/", {"memory/memory.limit_in_bytes": UNLIMITED}, None),
+        ("1:cpu:/", {"memory/memory.limit_in_bytes": "536870912"}, None),
+        ("0::/../elsewhere", {"memory.max": "536870912"}, 512),
+    ],
+)
+def test_the_lowest_limit_of_the_groups_of_a_process_is_that_of_its_container(
+    tmp_path: Path, own: str, files: Mapping[str, str], limit: int | None
+) -> None:
+    (tmp_path / "own").write_text(f"{own}\n")
+    found = container_memory(groups(tmp_path / "groups", files), tmp_path / "own")
+    assert (found and found.limit) == (limit and limit * MEGABYTE)
+
+
+def test_on_a_system_without_control_groups_there_is_no_limit(tmp_path: Path) -> None:
+    assert container_memory(tmp_path, tmp_path / "nothing") is None
+
+
+@pytest.mark.parametrize("held", ["anon 314572800\nfile 9", "cache 9\nrss 1\ntotal_cache 9\ntotal_rss 314572800"])
+def test_a_container_that_holds_300_of_512_mb_has_room_for_another_worker_and_one_that_holds_400_has_none(
+    tmp_path: Path, held: str
+) -> None:
+    group = groups(tmp_path, {"memory.stat": held})
+    assert ContainerMemory(512 * MEGABYTE, group).holds_another()
+    groups(tmp_path, {"memory.stat": held.replace("314572800", "419430400")})
+    assert not ContainerMemory(512 * MEGABYTE, group).holds_another()
+
+
+@pytest.mark.parametrize(
+    ("limit", "workers", "ceiling"),
+    [(None, 1, 1536), (4096, 1, 1536), (1024, 1, 832), (512, 1, 320), (1024, 2, 416), (512, 2, 256)],
+)
+def test_a_worker_may_hold_what_the_setting_and_the_container_allow(
+    tmp_path: Path, limit: int | None, workers: int, ceiling: int
+) -> None:
+    container = None if limit is None else ContainerMemory(limit * MEGABYTE, tmp_path)
+    assert worker_ceiling(1536, workers, container) == ceiling * MEGABYTE
