@@ -145,12 +145,12 @@ def answers() -> bool:
 
 
 def certificate(stack: InstalledStack) -> str:
-    """A renewed certificate is served by the page's commands; a connection that is open stays open."""
+    """A renewed certificate is served by the page's commands; calls under way are answered."""
     new = stack.tls / "new"
     new.mkdir()
     write_certificate(stack, new / "fullchain.pem", new / "privkey.pem")
     before = ssl.get_server_certificate((HOST, 443))
-    with traffic() as calls:
+    with traffic(keeps=False) as calls:
         stack.page(RENEW, {"NEW": str(new)})
         wait_for(lambda: ssl.get_server_certificate((HOST, 443)) != before)
         calls.wait_for_more(4)

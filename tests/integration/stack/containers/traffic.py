@@ -30,10 +30,10 @@ class Traffic:
         before = self.answers.total()
         wait_for(lambda: self.answers.total() >= before + count, PATIENCE)
 
-    def run(self, arguments: dict[str, Any], tool: str) -> None:
+    def run(self, arguments: dict[str, Any], tool: str, limits: httpx2.Limits) -> None:
         """Call a tool over and over."""
         bearer = token("accountant")
-        with httpx2.Client(timeout=PATIENCE) as client:
+        with httpx2.Client(timeout=PATIENCE, limits=limits) as client:
             while not self.stop.is_set():
                 self.answers[called(client, bearer, tool, arguments)] += 1
 
@@ -56,11 +56,13 @@ def called(client: httpx2.Client, bearer: str, tool: str, arguments: dict[str, A
 
 
 @contextmanager
-def traffic(callers: int = 2, arguments: dict[str, Any] = PNL, tool: str = "run_statement") -> Iterator[Traffic]:
-    """Let some callers call until the block ends."""
-    made = Traffic()
+def traffic(
+    callers: int = 2, arguments: dict[str, Any] = PNL, tool: str = "run_statement", *, keeps: bool = True
+) -> Iterator[Traffic]:
+    """Let some callers call until the block ends, each on a connection that it keeps or on a new one for each call."""
+    made, limits = Traffic(), httpx2.Limits(max_keepalive_connections=None if keeps else 0)
     with ThreadPoolExecutor(callers) as pool:
-        running = [pool.submit(made.run, arguments, tool) for _ in range(callers)]
+        running = [pool.submit(made.run, arguments, tool, limits) for _ in range(callers)]
         try:
             made.wait_for_more(callers)
             yield made
