@@ -163,7 +163,9 @@ class FeedReader:
         """Raise UnwrittenKeys if the detector found a key that is neither of the plain form nor of the last load."""
         found = unwritten(self.detector)
         if not found.keys() <= self.recorded.keys():
-            raise UnwrittenKeys(self._proposed(name) or Proposal(name, found), self.binding.key)
+            evidence = [remark.removesuffix(f" in {name}") for remark in self.detector.remarks]
+            proposal = self._proposed(name) or Proposal(name, found, evidence, has_file=name in self.detector.paths)
+            raise UnwrittenKeys(proposal, self.binding.key)
 
     def _proposed(self, name: str) -> Proposal | None:
         """Return what the first rows of a file show and no key says; None if that is nothing, or the file is gone."""

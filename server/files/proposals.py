@@ -39,6 +39,7 @@ class Proposal(Struct, frozen=True):
     keys: Mapping[str, Any]  # without those of the plain form
     evidence: Sequence[str] = ()
     reading: Mapping[str, Any] = {}  # every key by which its first rows are read
+    has_file: bool = True  # False: of rows that a query or a statement made
     fault: str | None = None  # why the file cannot be read whatever is written, or can be in two ways
 
     @property
@@ -51,7 +52,7 @@ class Proposal(Struct, frozen=True):
         shown = ", ".join(self.evidence) or written_keys(self.keys)
         lines = "".join(f"\n    {line}" for line in self.lines)
         says = f"{self.file} shows {shown}, and a load guesses nothing"
-        return f"{says}: write under {feed} in {FILE}, or run {WAY}:{lines}"
+        return f"{says}: write under {feed} in {FILE}{f', or run {WAY}' if self.has_file else ''}:{lines}"
 
     def recorded(self, feed: str) -> str:
         """Return the same without a text of a row."""
@@ -96,7 +97,7 @@ def propose(
     except UNREADABLE as unread:
         fault = f"{path.name} cannot be read: {explain_fault(path, unread)}"
     evidence = [remark.removesuffix(f" in {path.name}") for remark in formats.remarks]
-    return Proposal(path.name, unwritten(formats), evidence, reading, fault)
+    return Proposal(path.name, unwritten(formats), evidence, reading, fault=fault)
 
 
 def holds_iso_days(pieces: Sequence[pl.DataFrame], formats: FeedFormat) -> bool:

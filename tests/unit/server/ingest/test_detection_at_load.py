@@ -299,3 +299,15 @@ def test_the_heading_of_a_workbook_is_proposed_or_read_as_it_is_merged(tmp_path:
     assert lines == [*heading, 'numbers: {decimal: ",", thousands: "."}', 'dates: {format: "%d.%m.%Y"}']
     written(instance, lines)
     assert loaded(instance) == {"4000": Decimal("1234.5")}
+
+
+def test_rows_that_a_statement_makes_are_refused_with_the_lines_and_its_files_too(tmp_path: Path) -> None:
+    text = f'{HEAD}2026-01-31,1,"1,5"\n2026-01-31,1,"2,25"\n'
+    instance = instance_of(tmp_path, text, sql="select date, account, amount from file")
+    (said, line) = refused(instance)[0].splitlines()
+    assert said.startswith("sql shows numbers: {decimal: \",\"} (amount, row 1: '1,5'), and a load guesses nothing: ")
+    assert said.endswith("write under gl in integrations.yaml:"), "no command writes what only a statement shows"
+    written(instance, [line])
+    assert loaded(instance) == {"1": Decimal("3.75")}
+    rewrite(instance, text.replace(",", ";").replace('"1;5"', "1,5").replace('"2;25"', "2,25"))
+    assert proposed(instance) == ['csv: {separator: ";"}']
