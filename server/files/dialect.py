@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from server.files.encodings import UTF8, UTF16, detect_encoding
-from server.files.files import join_names
-from server.files.findings import Ambiguity, Finding, Findings
+from server.files.files import join_names, letters
+from server.files.findings import Ambiguity, Finding, Findings, Reading
 from server.files.limits import bounded_records
 
 SEPARATORS: Final = (",", ";", "\t", "|")
@@ -26,6 +27,7 @@ NUMBER = re.compile(r"^[-+−(]?[\d.,'’\s\u00a0\u202f]*\d[\d.,'’\s\u00a0\u20
 FOOTER_WORDS = re.compile(
     r"\b(export|report|created|erstellt|generated|printed|gedruckt|seite|page|end of|ende)", re.IGNORECASE
 )
+FEWEST_COLUMNS, FEWEST_ROWS = 3, 2  # of a table without a heading
 Record = Sequence[str]
 
 
@@ -33,18 +35,21 @@ class TextTable(Struct, frozen=True):
     """The records of a text, where its heading is, and what was found on the way."""
 
     records: list[list[str]]
-    header_row: int  # as a spreadsheet numbers it
+    header_row: int  # the last row of names, as a spreadsheet numbers it; 0 if there is none
     findings: Findings
+    names: int = 1  # rows of names
 
     @property
     def columns(self) -> list[str]:
         """The column names, as a load reads them."""
-        return join_names([self.records[self.header_row - 1]])
+        if not self.header_row:
+            return letters(max(map(len, self.records)))
+        return join_names(self.records[self.header_row - self.names : self.header_row])
 
     @property
     def titles(self) -> list[tuple[int, str]]:
         """The rows above the heading that hold text, with their numbers."""
-        return titles_above(self.records, self.header_row)
+        return titles_above(self.records, self.header_row - self.names + 1)
 
 
 def titles_above(records: Sequence[Record], header_row: int) -> list[tuple[int, str]]:
@@ -100,9 +105,45 @@ def detect_text_table(text: str, name: str, *, whole: bool) -> TextTable | None:
             evidence = f"row {header_row} has {width} columns by {shown}, and {even:.0%} of the rows below as many"
             best = score, TextTable(records, header_row, Findings((Finding("csv.separator", separator, evidence),)))
     if best is None:
-        return None
-    table = best[1]
-    return TextTable(table.records, table.header_row, table.findings.and_(heading_findings(table, whole=whole)))
+        return without_heading(text, name, whole=whole)
+    table = with_second_row(best[1])
+    return replace(table, findings=table.findings.and_(heading_findings(table, whole=whole)))
+
+
+def with_second_row(table: TextTable) -> TextTable:
+    """Return a table with the row below its names among them, if those stand over several of it: months, scenarios."""
+    above, below = (
+        [cell.strip() for cell in row] for row in table.records[table.header_row - 1 : table.header_row + 1]
+    )
+    filled = [cell for cell in below if cell]
+    is_below = len(above) == len(below) and any(cell and not top for top, cell in zip(above, below, strict=True))
+    repeats = len(set(filled)) < len(filled)
+    if not (is_below and repeats and is_heading(filled)) or len(table.records) < table.header_row + 2:
+        return table
+    return replace(table, header_row=table.header_row + 1, names=2)
+
+
+def without_heading(text: str, name: str, *, whole: bool) -> TextTable | None:
+    """Return the records of a text without names, by the separator that makes a table of them; None if none does.
+
+    Whether there are no names is left open: the first row may hold names that look like amounts.
+    """
+    for separator in SEPARATORS:
+        records = split_records(text, name, separator, whole=whole) if separator in text else []
+        filled = [record for record in records if any(map(str.strip, record))]
+        width = max(map(len, filled), default=0)
+        if width < FEWEST_COLUMNS or any(len(record) != width for record in filled) or len(filled) < FEWEST_ROWS:
+            continue
+        shown = "; ".join(" | ".join(record) for record in filled[:FEWEST_ROWS])
+        evidence = f"no row looks like a heading with names of columns; the first rows are {shown}"
+        says = f"there is none, and the columns are called {', '.join(letters(width))}"
+        open_ = Ambiguity("csv.header_row", evidence, (Reading({"csv.header_row": "none"}, says),))
+        keys = (
+            Finding("csv.separator", separator, f"every row has {width} values by {SEPARATOR_NAMES[separator]}"),
+            Finding("csv.header_row", "none", ""),
+        )
+        return TextTable(records, 0, Findings(keys, (open_,)))
+    return None
 
 
 def split_records(text: str, name: str, separator: str, *, whole: bool) -> list[list[str]]:
@@ -151,7 +192,10 @@ def is_period(text: str) -> bool:
 def heading_findings(table: TextTable, *, whole: bool) -> Findings:
     """Return where the heading and the end of a table are, if they are not where they usually are."""
     found = []
-    if table.header_row > 1:
+    if table.names > 1:
+        rows = [table.header_row - 1, table.header_row]
+        found.append(Finding("csv.header_row", rows, f"names in row {rows[0]} stand over several of row {rows[1]}"))
+    elif table.header_row > 1:
         above = "; ".join(f"row {row}: '{text}'" for row, text in table.titles[:3]) or "empty rows"
         found.append(Finding("csv.header_row", table.header_row, f"above it stand {above}"))
     if whole and (footer := detect_footer(table.records, table.header_row)):

@@ -28,9 +28,10 @@ from server.files.dialect import (
     heading_findings,
     places_behind,
     split_records,
+    with_second_row,
 )
 from server.files.encodings import ENCODING, UTF8, decode, detect_encoding
-from server.files.files import explain_fault, join_names
+from server.files.files import explain_fault
 from server.files.findings import Ambiguity, Finding, Findings, SampleFault, SampleQuestion, SampleTable
 from server.files.formulas import Formulas
 from server.files.limits import FileTooLarge, refuse_long_lines, refuse_wide
@@ -328,18 +329,18 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
                 raise SampleFault(fault)
             yield SourceTable(path=path, sheet=sheet, sample=to_sample(name, [], []), findings=Findings(), fault=fault)
             continue
-        table = TextTable(records, header_row, Findings())
+        table = with_second_row(TextTable(records, header_row, Findings()))
         decided = heading_findings(table, whole=False).decided
         keys = [Finding("header_row", one.value, one.evidence) for one in decided]
         if len(sheets) > 1:
             keys.insert(0, Finding("sheet", sheet, f"one of {', '.join(sheets)}"))
-        rows = [(row, record) for row, record in enumerate(records, 1) if row > header_row]
+        rows = [(row, record) for row, record in enumerate(records, 1) if row > table.header_row]
         yield SourceTable(
             path=path,
             sheet=sheet if len(sheets) > 1 else None,
-            sample=to_sample(name, join_names([records[header_row - 1]]), rows),
+            sample=to_sample(name, table.columns, rows),
             findings=Findings(tuple(keys)),
-            header_row=header_row,
+            header_row=table.header_row,
             titles=table.titles,
             megabytes=path.stat().st_size / 1e6,
             formulas=formulas,

@@ -122,7 +122,7 @@ class Answers:
 def question_of(name: str, ambiguity: Ambiguity) -> OpenQuestion:
     """Return an ambiguity as a question: each of its readings is a choice."""
     choices = tuple(Choice(nested(reading.keys), reading.meaning) for reading in ambiguity.readings)
-    ways = f" can be read in {len(choices)} ways" if choices else ""
+    ways = f" can be read in {len(choices)} ways" if len(choices) > 1 else ""
     return OpenQuestion(name, f"{ambiguity.evidence}{ways}", choices, key=ambiguity.key)
 
 

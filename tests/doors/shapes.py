@@ -132,6 +132,43 @@ RIGHT: dict[str, ShapedFile] = {
         ),
         {"actual": {"Kasse|2025-01": "4", "Bank|2025-02": "3.5"}},
     ),
+    "Dr and Cr behind amounts": ShapedFile(
+        text(
+            "gl.csv", "date,account,amount", '2025-01-05,1200,"1,234.50 Dr"', '2025-01-05,4010,"1,234.50 Cr"',
+            "2025-02-05,1200,10.00 Dr",
+        ),
+        actual(c1200_01="1234.5", c4010_01="-1234.5", c1200_02="10"),
+    ),
+    "actual, budget and their variance side by side": ShapedFile(
+        text(
+            "r 2025-03.csv", "Account,Name,Actual,Budget,Variance,Variance %", "4010,Sales,10.50,11.00,-0.50,-4.5",
+            "5010,Wages,-1.10,-1.00,-0.10,10", "6010,Rent,-4.10,-4.00,-0.10,2.5",
+        ),
+        {
+            "actual": {"4010|2025-03": "10.5", "5010|2025-03": "-1.1", "6010|2025-03": "-4.1"},
+            "budget": {"4010|2025-03": "11", "5010|2025-03": "-1", "6010|2025-03": "-4"},
+        },
+    ),
+    "months across for each scenario": ShapedFile(
+        text(
+            "r.csv", "Account,Jan 2025 Actual,Jan 2025 Budget,Feb 2025 Actual,Feb 2025 Budget",
+            "4010,10.50,11.00,20.50,21.00", "5010,-1.10,-1.00,-2.10,-2.00",
+        ),
+        {
+            "actual": {"4010|2025-01": "10.5", "4010|2025-02": "20.5", "5010|2025-01": "-1.1", "5010|2025-02": "-2.1"},
+            "budget": {"4010|2025-01": "11", "4010|2025-02": "21", "5010|2025-01": "-1", "5010|2025-02": "-2"},
+        },
+    ),
+    "two rows of headings, months above scenarios": ShapedFile(
+        text(
+            "r.csv", "Account,Jan 2025,,Feb 2025,", ",Actual,Budget,Actual,Budget",
+            "A,10.50,11.00,20.50,21.00", "B,-1.10,-1.00,-2.10,-2.00",
+        ),
+        {
+            "actual": {"A|2025-01": "10.5", "A|2025-02": "20.5", "B|2025-01": "-1.1", "B|2025-02": "-2.1"},
+            "budget": {"A|2025-01": "11", "A|2025-02": "21", "B|2025-01": "-1", "B|2025-02": "-2"},
+        },
+    ),
 }  # fmt: skip
 ANSWERED: dict[str, ShapedFile] = {
     "two columns of days that their names do not tell apart": ShapedFile(
@@ -165,6 +202,18 @@ ANSWERED: dict[str, ShapedFile] = {
         {"actual": {"Bank|2025-01": "6.25", "Sales|2025-02": "-10.5"}},
         asks="1 row of totals differs from the sum of the rows above, as row 5, 'Total Bank', by 1.00",
         answer="{totals: leave_out}",
+    ),
+    "a variance that is no difference": ShapedFile(
+        text("r 2025-03.csv", "Account,Actual,Budget,Variance", "A,10.50,11.00,-0.50", "B,-1.10,-1.00,7.25"),
+        {"actual": {"A|2025-03": "10.5", "B|2025-03": "-1.1"}, "budget": {"A|2025-03": "11", "B|2025-03": "-1"}},
+        asks="Variance is named a variance and is no difference of actual and budget in every row",
+        answer="{columns: {Variance: unused}}",
+    ),
+    "no heading": ShapedFile(
+        text("gl.csv", "2025-01-05,1200,Bank,10.50", "2025-01-06,4010,Sales,-10.50", "2025-02-05,1200,Bank,7.25"),
+        actual(c1200_01="10.5", c4010_01="-10.5", c1200_02="7.25"),
+        asks="no row looks like a heading",
+        answer="{csv: {header_row: none}}",
     ),
     "a hidden sheet": ShapedFile(
         workbook("gl.xlsx", {"GL": LEDGER, "Old": LEDGER}, hidden="Old"),
