@@ -49,6 +49,13 @@ SCANS: Final[Mapping[str, Callable[[Path], pl.LazyFrame]]] = {
 }
 
 
+class CutEnd(Struct, frozen=True):
+    """What looks as if the end of a file were missing, and the number of its last row."""
+
+    says: str
+    row: int
+
+
 class SourceTable(Struct, frozen=True, kw_only=True):
     """One table of a source: some of its rows, and the keys that read it."""
 
@@ -67,7 +74,7 @@ class SourceTable(Struct, frozen=True, kw_only=True):
     packed: PackedFile | None = None  # where its file came from, if an archive holds it
     constants: Mapping[str, str] = {}  # columns with one text in every row, which its file does not have
     heading: str | None = None  # the column that holds the account above each row
-    cut: str | None = None  # what looks as if the end of its file were missing
+    cut: CutEnd | None = None
     fault: str | None = None  # why it cannot be read; it stands in nobody's way if it is not used
 
     @property
@@ -228,22 +235,25 @@ def sample_text(path: Path, said: str | None = None) -> SourceTable:
         titles=table.titles,
         is_whole=is_whole,
         megabytes=size / 1e6,
-        cut=None if footer else cut_end(path, [record for _, record in rows], len(table.columns)),
+        cut=None if footer else cut_end(path, table, whole=is_whole),
     )
 
 
-def cut_end(path: Path, records: Sequence[Sequence[str]], width: int) -> str | None:
+def cut_end(path: Path, table: TextTable, *, whole: bool) -> CutEnd | None:
     """Return what looks as if the end of a text file were missing; None if nothing does."""
-    filled = [record for record in records if any(map(str.strip, record))]
+    rows = [(row, record) for row, record in enumerate(table.records, 1) if any(map(str.strip, record))]
+    filled = [record for row, record in rows if row > table.header_row]
     if len(filled) < FEWEST:
         return None
     with path.open("rb") as file:
         file.seek(-min(PIECE, path.stat().st_size), os.SEEK_END)
         end = file.read()
-    if len(filled[-1]) < width and all(len(record) >= width for record in filled[:-1]):
-        return f"the last row has {len(filled[-1])} values, and the rows above have {width}"
+    width = len(table.columns)
+    if whole and len(filled[-1]) < width and all(len(record) >= width for record in filled[:-1]):
+        says = f"the last row has {len(filled[-1])} values, and the rows above have {width}"
+        return CutEnd(says, rows[-1][0])
     marks = b"\n" if b"\n" in end else b"\r"
-    return "the last row has no end of line, as all others have" if marks not in end[-2:] else None
+    return CutEnd("the last row has no end of line, as all others have", rows[-1][0]) if marks not in end[-2:] else None
 
 
 def quote_findings(path: Path, head: bytes, encoding: str, table: TextTable, *, whole: bool) -> Findings:

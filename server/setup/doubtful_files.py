@@ -14,7 +14,8 @@ from server.setup.nominations import NominatedFigure
 from server.setup.questions import Choice, OpenQuestion
 from server.setup.roles import TableProfile, time_score
 
-CONTROLS: Final = tuple(f"control_totals.{key}" for key in ("balanced", "totals", "parents", "closing"))
+CONTROLS: Final = tuple(f"control_totals.{key}" for key in ("balanced", "parents", "closing"))
+TOTALS: Final = "control_totals.totals"
 
 
 def cut_end(
@@ -24,9 +25,12 @@ def cut_end(
     cut = found.table.cut
     if cut is None or said.end == WHOLE or any(findings.value(key) for key in CONTROLS):
         return
+    rows = found.table.sample.rows
+    if findings.value(TOTALS) and rows.len() and cut.row > rows[-1]:
+        return  # the last row is a total, and agrees
     held = exact_figures(found.table.sample.frame.tail(1), amounts)
     sums = ", ".join(volume(held[name]) for name in held.columns) or "no amount"
-    says = f"{cut}, as where a file is cut. Have it written again if rows are missing"
+    says = f"{cut.says}, as where a file is cut. Have it written again if rows are missing"
     yield OpenQuestion(
         found.name,
         says,
