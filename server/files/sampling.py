@@ -41,6 +41,7 @@ from server.files.workbook_reader import READER
 from server.files.workbooks import formulas_of, refuse_large_parts, unvalued_fault
 
 QUOTE: Final = '"'
+AMOUNT: Final = re.compile(r"-?[\d,]*\.?\d+")
 FEWEST: Final = 2  # rows of which the last may look cut
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
 SCANS: Final[Mapping[str, Callable[[Path], pl.LazyFrame]]] = {
@@ -73,6 +74,7 @@ class SourceTable(Struct, frozen=True, kw_only=True):
     formulas: Formulas = Formulas()
     packed: PackedFile | None = None  # where its file came from, if an archive holds it
     constants: Mapping[str, str] = {}  # columns with one text in every row, which its file does not have
+    scenario: str | None = None  # of amounts that stand beside those of others
     heading: str | None = None  # the column that holds the account above each row
     cut: CutEnd | None = None
     fault: str | None = None  # why it cannot be read; it stands in nobody's way if it is not used
@@ -253,7 +255,18 @@ def cut_end(path: Path, table: TextTable, *, whole: bool) -> CutEnd | None:
         says = f"the last row has {len(filled[-1])} values, and the rows above have {width}"
         return CutEnd(says, rows[-1][0])
     marks = b"\n" if b"\n" in end else b"\r"
+    if is_whole_value(filled):
+        return None
     return CutEnd("the last row has no end of line, as all others have", rows[-1][0]) if marks not in end[-2:] else None
+
+
+def is_whole_value(records: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the last value of some records is not cut: it occurs above, or has as many places as all above."""
+    last, above = records[-1][-1], [record[-1] for record in records[:-1] if len(record) == len(records[-1])]
+    places = {len(text.rpartition(".")[2]) if "." in text else 0 for text in (last, *above) if text}
+    if AMOUNT.fullmatch(last):
+        return len(places) == 1 and 0 not in places and all(AMOUNT.fullmatch(text) for text in above if text)
+    return bool(last) and last in above
 
 
 def quote_findings(path: Path, head: bytes, encoding: str, table: TextTable, *, whole: bool) -> Findings:
@@ -356,7 +369,9 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
             formulas=formulas,
         )
     if not found:
-        raise SampleFault(f"{path.name} has no sheet with a row of column names above other rows")
+        raise SampleFault(
+            f"{path.name} has no sheet with a row of column names above other rows; write them into its first row"
+        )
 
 
 def sample_typed(path: Path) -> SourceTable:

@@ -65,6 +65,8 @@ def day_ties(found: TableProfile) -> Iterator[OpenQuestion]:
 
 def repeated_names(found: TableProfile, amounts: Sequence[NumberColumn]) -> Iterator[OpenQuestion]:
     """Yield the question which of several amounts of one name are meant."""
+    if found.nomination.questions or found.nomination.pair:
+        return
     names = [one.name for one in amounts if one.name not in found.overrides]
     for stem in dict.fromkeys(name.rpartition("_")[0] for name in names):
         same = [name for name in names if name.rpartition("_")[0] == stem and is_doubled(stem, found.table.columns)]

@@ -27,7 +27,7 @@ from server.setup.column_profiles import ColumnRole
 from server.setup.controls import balance_findings
 from server.setup.debits import amount_findings, credit_signs
 from server.setup.doubtful_files import cut_end, day_ties, hidden_sheet, repeated_names
-from server.setup.figures import exact_figures, largest
+from server.setup.figures import exact_figures, largest, volume
 from server.setup.open_facts import (
     MOST_PLACES,
     amount_columns,
@@ -43,10 +43,11 @@ from server.setup.open_facts import (
     zero_formulas,
 )
 from server.setup.periods import PERIOD, FactsTime, time_findings, time_of
+from server.setup.questions import Choice, OpenQuestion
 from server.setup.roles import PLACES_WORDS, TableProfile, profile_table
 from server.setup.totals import without_totals
 from server.setup.trees import match_members, member_table
-from server.setup.words import named_currency, slug, title
+from server.setup.words import named_currency, slug, title, without_scenario
 
 FEWEST_PLACES: Final = 2  # that a measure is proposed with
 RESIDUES: Final = 0.5  # share of the amounts up to which residues of computations do not count
@@ -88,8 +89,10 @@ class FactsTable(Struct, frozen=True, kw_only=True):
         return self.found.name
 
 
-def facts_table(found: TableProfile, answers: Answers, members: Sequence[TableProfile]) -> FactsTable:
-    """Return how a table becomes facts. What stays open is noted in the answers."""
+def facts_table(
+    found: TableProfile, answers: Answers, members: Sequence[TableProfile], *, is_only: bool = True
+) -> FactsTable:
+    """Return how a table becomes facts. What stays open is noted in the answers; another may be left out."""
     said = answers.of(found.name)
     table = found.table
     amounts = amount_columns(found)
@@ -107,7 +110,15 @@ def facts_table(found: TableProfile, answers: Answers, members: Sequence[TablePr
     time = time_of(found, settled)
     if time is None:
         is_asked = len(answers.open) + len(answers.questions) > known
-        answers.open += [] if is_asked else [lack_of_time(found)]
+        if is_only and not is_asked:
+            answers.open.append(lack_of_time(found))
+        elif not is_asked:
+            held = exact_figures(table.sample.frame, amounts)
+            effect = f"nothing is read of it: {', '.join(volume(held[name]) for name in held.columns)}"
+            choice = Choice({"is": "unused"}, effect)
+            answers.questions.append(
+                OpenQuestion(found.name, lack_of_time(found), (choice,), largest_of(found, amounts))
+            )
         time = FactsTime(Grain.DATE, date.min, date.min, {})
     answers.questions += [*two_times(found, findings), *unproven_sums(found), *period_beside(found, settled, said)]
     answers.questions += [*several_scenarios(found, said), *found.doubts, *zero_formulas(found, amounts, said)]
@@ -173,7 +184,8 @@ def measures_of(found: TableProfile, findings: Findings, said: FileAnswers) -> I
     for column in columns:
         is_money = not PLACES_WORDS.search(column.name)
         places = places_of([column], notation, factor)
-        key = "amount" if len(columns) == 1 else slug(column.name)
+        own = without_scenario(column.name)[1] if found.table.scenario else column.name
+        key = "amount" if len(columns) == 1 else slug(own or column.name)
         key = f"{key}_amount" if key in TAKEN else key
         yield MeasureColumn(
             key=key,

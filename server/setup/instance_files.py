@@ -176,7 +176,7 @@ def domain_yaml(domain: DomainProposal) -> Iterator[str]:
     yield f"inspect_columns: {yaml_text([domain.time_column, *domain.dimensions, *measures, *domain.texts])}"
     yield "metrics:   # sign: negate shows amounts with the opposite sign"
     for measure in first.measures:
-        label = title(measure.column or measure.key)
+        label = title(measure.key if first.found.table.scenario else measure.column or measure.key)
         closing = ", over_time: closing" if measure.is_closing else ""
         yield f"  {measure.key}: {{label: {yaml_text(label)}, measure: {measure.key}{closing}}}"
 

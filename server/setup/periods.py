@@ -119,8 +119,17 @@ def said_periods(found: TableProfile) -> Iterator[tuple[str, str]]:
 
 def codes_in(text: str) -> Iterator[str]:
     """Yield the codes of the months in a text, and of its years; a day is one of its month."""
-    for first, mark, second, year in DAY.findall(text):
-        numbers = {int(second)} if mark == "." else {int(first), int(second)}
+    days = DAY.findall(text)
+    told = {
+        at
+        for first, mark, second, _ in days
+        if mark != "."
+        for at, number in enumerate((second, first))
+        if int(number) > 12
+    }
+    for first, mark, second, year in days:
+        parts = (int(second), int(first))  # one day of them tells where the months stand in all
+        numbers = {parts[0]} if mark == "." else {parts[1 - at] for at in told} or set(parts)
         yield from (f"{year}-{number:02}" for number in sorted(numbers) if 1 <= number <= 12)
     rest = DAY.sub(" ", text)
     yield from (f"{year}-{month}" for year, month in ISO_MONTH.findall(rest))

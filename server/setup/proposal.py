@@ -102,7 +102,7 @@ def propose(tables: Sequence[SourceTable], answers: Answers, name: str) -> Books
     members = [found for found in profiles if found not in facts and kinds[found.name] in (None, "members")]
     if not facts:
         raise NoBooks(lack_of_facts(profiles))
-    proposed = [facts_table(found, answers, members) for found in facts]
+    proposed = [facts_table(found, answers, members, is_only=len(facts) == 1) for found in facts]
     used: set[str] = set()
     domains = unlike([propose_domain(group, guesses) for group in grouped(proposed)])
     fill_dimensions(domains, members, used, guesses)
@@ -200,7 +200,8 @@ def fits(one: FactsTable, other: FactsTable) -> bool:
     if set(one.found.columns) == set(other.found.columns):
         return same_measures
     if beside_amounts(one) == beside_amounts(other) and one.scenario != other.scenario:
-        return same_measures and len(one.measures) == 1  # files alike but for the name of the amount
+        is_split = one.found.table.scenario is not None and other.found.table.scenario is not None
+        return same_measures and (is_split or len(one.measures) == 1)  # alike but for the names of amounts
     accounts = one.found.first(ColumnRole.ACCOUNT) and other.found.first(ColumnRole.ACCOUNT)
     return bool(accounts) and same_measures and one.scenario != other.scenario
 

@@ -49,7 +49,7 @@ def split_by_scenario(table: SourceTable, said: FileAnswers) -> SplitTable:
     for kind, group in groups.items():
         columns = [*shared, *(name for name in table.columns if name in group.values())]
         sample = replace(table.sample, name=f"{table.name} [{kind}]", frame=frame.select(columns))
-        tables.append(replace(table, sample=sample))
+        tables.append(replace(table, sample=sample, scenario=kind))
         guesses += [Guess(table=sample.name, what=f"{', '.join(group.values())}: {kind}", evidence="their names")]
     guesses += [
         Guess(table=tables[0].name, what=f"{name}: not loaded", evidence=why) for name, why in checks.items() if why

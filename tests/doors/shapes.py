@@ -159,6 +159,25 @@ RIGHT: dict[str, ShapedFile] = {
             "budget": {"4010|2025-01": "11", "4010|2025-02": "21", "5010|2025-01": "-1", "5010|2025-02": "-2"},
         },
     ),
+    "several amounts of actual and budget, an end without a line end in a value that repeats": ShapedFile(
+        {
+            "r.csv": "Date,Actual_Revenue,Budget_Revenue,Actual_Cost,Budget_Cost,Region\n"
+            "2025-01-31,10.5,11,4,5,North\n2025-01-31,20.5,21,7,8,South\n2025-02-28,1.5,2,3,4,North"
+        },
+        {
+            "actual": {"North|2025-01": "10.5", "South|2025-01": "20.5", "North|2025-02": "1.5"},
+            "budget": {"North|2025-01": "11", "South|2025-01": "21", "North|2025-02": "2"},
+        },
+        dimension="region",
+        metric="revenue",
+    ),
+    "a journal whose title says a range of days in one month": ShapedFile(
+        text(
+            "journal.csv", "All Journal Entries 10/01/2025 to 10/31/2025", "", "Account Number,Debits,Credits",
+            "1080,5330.50,", "4040,,2130.50", "4060,,3200.00",
+        ),
+        actual(c1080_10="5330.5", c4040_10="-2130.5", c4060_10="-3200"),
+    ),
     "two rows of headings, months above scenarios": ShapedFile(
         text(
             "r.csv", "Account,Jan 2025,,Feb 2025,", ",Actual,Budget,Actual,Budget",
