@@ -55,6 +55,7 @@ class CutEnd(Struct, frozen=True):
 
     says: str
     row: int
+    is_short: bool = False  # whether the last row lacks values, which no sum excuses
 
 
 class SourceTable(Struct, frozen=True, kw_only=True):
@@ -253,7 +254,7 @@ def cut_end(path: Path, table: TextTable, *, whole: bool) -> CutEnd | None:
     width = len(table.columns)
     if whole and len(filled[-1]) < width and all(len(record) >= width for record in filled[:-1]):
         says = f"the last row has {len(filled[-1])} values, and the rows above have {width}"
-        return CutEnd(says, rows[-1][0])
+        return CutEnd(says, rows[-1][0], is_short=True)
     marks = b"\n" if b"\n" in end else b"\r"
     if is_whole_value(filled):
         return None

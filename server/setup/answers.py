@@ -27,6 +27,7 @@ VALUES: Final[Mapping[str, Sequence[str]]] = {  # keys of one file that take one
     "over_time": ("sum", CLOSING),
     "credits": ("negative", "positive"),
     "end": (WHOLE,),
+    "ids": ("merge", "keep"),
 }
 OF_FILES: Final = (*OF_FORMATS, "columns", "is", "scenario", *VALUES)
 KINDS: Final = ("facts", "members", "unused")
@@ -48,6 +49,7 @@ class FileAnswers(Struct, frozen=True):
     over_time: str | None = None  # what amounts are: CLOSING balances, or movements that add up
     credits: str | None = None  # how they are written where most are negative
     end: str | None = None  # WHOLE: the last row is, though it looks cut
+    ids: str | None = None  # what to do with those that differ in spaces or case alone
 
     def and_(self, other: "FileAnswers") -> "FileAnswers":
         """Return these answers and others of the same file, which go before."""

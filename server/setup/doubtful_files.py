@@ -23,10 +23,10 @@ def cut_end(
 ) -> Iterator[OpenQuestion]:
     """Yield the question about a text file whose last row looks cut, and whose sums do not show that it is whole."""
     cut = found.table.cut
-    if cut is None or said.end == WHOLE or any(findings.value(key) for key in CONTROLS):
+    if cut is None or said.end == WHOLE or (not cut.is_short and any(findings.value(key) for key in CONTROLS)):
         return
     rows = found.table.sample.rows
-    if findings.value(TOTALS) and rows.len() and cut.row > rows[-1]:
+    if not cut.is_short and findings.value(TOTALS) and rows.len() and cut.row > rows[-1]:
         return  # the last row is a total, and agrees
     held = exact_figures(found.table.sample.frame.tail(1), amounts)
     sums = ", ".join(volume(held[name]) for name in held.columns) or "no amount"

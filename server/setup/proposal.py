@@ -33,6 +33,7 @@ from server.setup.marks import without_marks
 from server.setup.periods import said_periods, unread_time
 from server.setup.roles import TableProfile, profile_table
 from server.setup.scenarios_across import split_by_scenario
+from server.setup.spellings import with_one_spelling
 from server.setup.trees import flat_tree
 from server.setup.words import currencies_in, slug, title
 
@@ -150,8 +151,12 @@ def profile_of(table: SourceTable, answers: Answers) -> TableProfile:
     long = without_groups(table, said.totals)
     roles = {column: role for column, role in said.columns.items() if column in long.table.columns}
     found = profile_table(long.table, roles)
-    found = profile_facts(found, said.totals) if found.has_amounts else found
-    return replace(found, doubts=(*long.doubts, *found.doubts)) if long.doubts else found
+    if not found.has_amounts:
+        return found
+    spelt = with_one_spelling(found, said.ids)
+    found = profile_facts(found if spelt.table is found.table else profile_table(spelt.table, roles), said.totals)
+    doubts = (*long.doubts, *spelt.doubts, *found.doubts)
+    return replace(found, doubts=doubts) if doubts != found.doubts else found
 
 
 def with_journal(profiles: list[TableProfile], answers: Answers, guesses: list[Guess]) -> list[TableProfile]:

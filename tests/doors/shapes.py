@@ -178,6 +178,13 @@ RIGHT: dict[str, ShapedFile] = {
         ),
         actual(c1080_10="5330.5", c4040_10="-2130.5", c4060_10="-3200"),
     ),
+    "accents of one letter or of two": ShapedFile(
+        text(
+            "gl.csv", "date,account,amount", "2025-01-05,Büro,10.50", "2025-01-06,Bu\u0308ro,1.00",
+            "2025-01-07,Büro,2.00",
+        ),
+        {"actual": {"Büro|2025-01": "13.5"}},
+    ),
     "two rows of headings, months above scenarios": ShapedFile(
         text(
             "r.csv", "Account,Jan 2025,,Feb 2025,", ",Actual,Budget,Actual,Budget",
@@ -233,6 +240,15 @@ ANSWERED: dict[str, ShapedFile] = {
         actual(c1200_01="10.5", c4010_01="-10.5", c1200_02="7.25"),
         asks="no row looks like a heading",
         answer="{csv: {header_row: none}}",
+    ),
+    "ids that differ in case and in outer spaces": ShapedFile(
+        text(
+            "gl.csv", "date,account,amount", "2025-01-05,Rent,10.50", "2025-01-06,rent,1.00", "2025-02-05, Rent,-7.25",
+            "2025-02-06,Rent,1.00", "2025-02-07,O'Neil,3.00",
+        ),
+        {"actual": {"Rent|2025-01": "11.5", "Rent|2025-02": "-6.25", "O'Neil|2025-02": "3"}},
+        asks="account has ' Rent' and 'Rent', which differ in spaces or case alone: are they one?",
+        answer="{ids: merge}",
     ),
     "a hidden sheet": ShapedFile(
         workbook("gl.xlsx", {"GL": LEDGER, "Old": LEDGER}, hidden="Old"),
