@@ -18,7 +18,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from msgspec import Struct
 
 from server.auth.tokens import InvalidToken, Json, VerificationUnavailable, parse_object
-from server.base.settings import LOOPBACK, is_url
+from server.base.addresses import LOOPBACK, is_url
 
 # Signing keys, of the kinds and lengths that are accepted.
 

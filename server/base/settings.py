@@ -5,17 +5,24 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import TypeVar, get_type_hints
 from urllib.parse import urlsplit
 
 from engine.instance.read import STATE, STORE
+from server.base.addresses import (
+    LOOPBACK,
+    bracket_host,
+    is_loopback_url,
+    is_network,
+    is_origin,
+    is_url,
+    without_login,
+)
 from server.base.credentials import key_fault, passwords, redact
 from server.base.links import parse_hosts
 from server.feeds.bindings import cron_fault
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SIGNING_KEY = re.compile(r"[0-9A-Fa-f]{64}")  # 32 random bytes
 LEAST_MEGABYTES = 512  # a worker that starts holds about 100
 SHORTEST_ANSWER = 2000  # what tools say of themselves takes about half of it
@@ -212,11 +219,6 @@ class Settings:
         return self.oidc_discovery or f"{self.oidc_issuer}".rstrip("/") + DISCOVERY
 
 
-def bracket_host(host: str) -> str:
-    """Return a host as URLs write it."""
-    return f"[{host}]" if ":" in host else host
-
-
 def variable_of(name: str) -> str:
     """Return the environment variable that decides a field."""
     return next(str(known.metadata["variable"]) for known in fields(Settings) if known.name == name)
@@ -357,43 +359,3 @@ def validate_many_users(settings: Settings) -> None:
         raise BadSetting("MCP_DEV_KEY is the key of one user; take it out, or SVC_OIDC_ISSUER")
     if settings.signing_key is None:
         raise BadSetting("ARTIFACT_SIGNING_KEY is missing; make one with: openssl rand -hex 32")
-
-
-def without_login(url: str) -> str:
-    """Return a URL without who logs in there."""
-    scheme, separator, rest = url.partition("://")
-    return scheme + separator + rest.rpartition("@")[2]
-
-
-def is_origin(url: str | None, *schemes: str) -> bool:
-    """Tell whether a text is an origin of one of some schemes."""
-    return is_url(url, *schemes) and not urlsplit(f"{url}").path.strip("/")
-
-
-def is_url(url: str | None, *schemes: str) -> bool:
-    """Tell whether a text is a URL of one of some schemes, of a place and not of somebody's login there."""
-    try:
-        parts = urlsplit(url or "")
-        port = parts.port
-    except ValueError:  # brackets that close nothing, a port that is none
-        return False
-    return (
-        parts.scheme in schemes
-        and bool(parts.hostname)
-        and port != 0
-        and not (parts.query or parts.fragment or "@" in parts.netloc)
-    )
-
-
-def is_network(text: str) -> bool:
-    """Tell whether a text is an IP address or a network of them."""
-    try:
-        (ip_network if "/" in text else ip_address)(text)
-    except ValueError:
-        return False
-    return True
-
-
-def is_loopback_url(url: str | None) -> bool:
-    """Tell whether a text is a URL of this machine."""
-    return is_url(url, "http") and urlsplit(f"{url}").hostname in LOOPBACK

@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.json import encode
 
 from engine.model.notes import Note, notes_as_data
+from server.base.addresses import LOOPBACK
 from server.base.interfaces import File
-from server.base.settings import LOOPBACK
 from server.caller.files import LinkedFile, PlacedFile
 from server.caller.uploads import UploadReservation
 
