@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lenience", type=int, default=60, help="seconds that an expired token may still be taken")
     parser.add_argument("--ca", help="a PEM file with the authority of the stack's certificate")
     asked = parser.parse_args(arguments)
-    credentials = credentials_of(os.environ, settings.oidc_scope)
+    credentials = credentials_of(os.environ, settings.asked_scope)
     verification = Verification(
         base_url=asked.base_url.rstrip("/"),
         ops_url=asked.ops_url.rstrip("/"),

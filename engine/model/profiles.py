@@ -16,6 +16,7 @@ from engine.model.scenarios import Scenario
 from engine.model.scope import EVERYTHING, NOTHING, Cell, Cut, Cuts
 from engine.model.stopping import watched
 
+ELSEWHERE = "_claim_names."  # begins the mark of a claim that a caller has and did not bring
 Claim = tuple[str, str]  # a claim and one of its values
 Resolve = Callable[[Cut, Domain], Cell | None]  # the cell of a cut; None if the domain lacks the dimension
 
@@ -140,11 +141,19 @@ class Profiles:
         return sorted({name for each in self.assigned.values() for known in each for name, _ in known.claims})
 
     def held_by(self, subject: str, claims: Mapping[str, Sequence[str]]) -> tuple[Profile, ...]:
-        """Return the profiles of a caller. A caller without profiles sees nothing."""
+        """Return the profiles of a caller. A caller without profiles sees nothing.
+
+        Nor does one who did not bring a claim that assignments test: its values could assign a profile that denies.
+        """
         assigned = self.assigned_to(subject, claims)
-        if self.shut or not self.by_key.keys() >= set(assigned):
+        if self.shut or self.undecided(claims) or not self.by_key.keys() >= set(assigned):
             return ()
         return tuple(self.by_key[key] for key in assigned)
+
+    def undecided(self, claims: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """Return the claims that assignments test and that a caller has elsewhere."""
+        elsewhere = {name.removeprefix(ELSEWHERE) for name in claims if name.startswith(ELSEWHERE)}
+        return sorted(elsewhere.intersection(self.claims_asked)) if elsewhere else ()
 
     def assigned_to(self, subject: str, claims: Mapping[str, Sequence[str]]) -> Sequence[str]:
         """Return the names of the profiles assigned to a caller, including names of unknown or faulty profiles."""

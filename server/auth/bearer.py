@@ -33,7 +33,7 @@ class AccessTokenVerifier:
     @classmethod
     def by(cls, settings: Settings, tell: Callable[[str | None], None]) -> "AccessTokenVerifier":
         """Return the verifier of a server with many users; `tell` learns whether the provider's keys can be read."""
-        provider = OidcProvider(f"{settings.oidc_issuer}", settings.discovery)
+        provider = OidcProvider.by(settings)
         return cls(KeyCache(provider.keys, tell=tell), TokenPolicy.by(settings))
 
     async def principal(self, token: str) -> Principal:
@@ -43,7 +43,7 @@ class AccessTokenVerifier:
         said = TokenContents(parts.header, parse_object(parts.payload), time())
         for check in CHECKS.values():
             check(said, self._expected)
-        return Principal(said.payload["sub"], claims_of(said.payload))
+        return Principal(said.payload["sub"], claims_of(said.payload, self._expected.groups))
 
     async def watch(self) -> None:
         """Keep up with the provider's keys, until cancelled."""

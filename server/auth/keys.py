@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from server.auth.tokens import InvalidToken, Json, VerificationUnavailable, parse_object
 from server.base.addresses import LOOPBACK, is_url
+from server.base.settings import Settings
 
 # Signing keys, of the kinds and lengths that are accepted.
 
@@ -115,6 +116,11 @@ class OidcProvider(Struct, frozen=True):
     discovery: str
     connect_seconds: float = 1.0
     whole_seconds: float = 3.0
+
+    @classmethod
+    def by(cls, settings: Settings) -> "OidcProvider":
+        """Return the provider of a server with many users."""
+        return cls(settings.preset.metadata_issuer(f"{settings.oidc_issuer}"), settings.discovery)
 
     async def keys(self) -> Keys:
         """Return the keys that it publishes now; ProviderUnavailable where they cannot be had."""

@@ -27,6 +27,7 @@ class RefusalReason(StrEnum):
     SIGNATURE = "signature"
     ISSUER = "issuer"
     AUDIENCE = "audience"
+    CLIENT = "client"
     TYPE = "type"
     EXPIRED = "expired"
     EARLY = "early"

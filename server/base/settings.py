@@ -21,6 +21,7 @@ from server.base.addresses import (
 )
 from server.base.credentials import key_fault, passwords, redact
 from server.base.links import parse_hosts
+from server.base.providers import BadProvider, Preset, check_provider, listed, preset_of
 from server.feeds.bindings import cron_fault
 
 SIGNING_KEY = re.compile(r"[0-9A-Fa-f]{64}")  # 32 random bytes
@@ -66,10 +67,24 @@ class Settings:
     """Issuer of the tokens, exactly as in them; without it, this is a server of one user."""
     oidc_discovery: str | None = setting("SVC_OIDC_DISCOVERY", None)
     """Address of the issuer's metadata; default: the issuer's /.well-known/openid-configuration."""
+    oidc_provider: str | None = setting("SVC_OIDC_PROVIDER", None)
+    """Kind of the provider: entra, entra-v1, okta, auth0, cognito, keycloak, adfs or ping; sets the defaults below."""
+    oidc_token_issuer: str | None = setting("SVC_OIDC_TOKEN_ISSUER", None)
+    """Issuer (`iss`) in tokens where it differs from SVC_OIDC_ISSUER; default: as the provider writes it."""
+    oidc_tenants: str = setting("SVC_OIDC_TENANTS", "")
+    """Ids of the tenants whose people may log in at an issuer of all tenants, separated by commas."""
+    oidc_audiences: str = setting("SVC_OIDC_AUDIENCES", "")
+    """Accepted audiences (`aud`), separated by commas; default: SVC_BASE_URL and /mcp."""
+    oidc_clients: str = setting("SVC_OIDC_CLIENTS", "")
+    """Ids of the clients whose tokens are accepted, separated by commas; default: every client of the provider."""
     oidc_scope: str = setting("SVC_OIDC_SCOPE", "mcp:read")
     """Scope that a token must have."""
-    oidc_types: str = setting("SVC_OIDC_TYPES", "at+jwt")
-    """Accepted types (`typ`) of tokens, separated by commas; add JWT for a provider that sends no other."""
+    oidc_ask_scope: str | None = setting("SVC_OIDC_ASK_SCOPE", None)
+    """Scope that clients ask for where it is written otherwise than in tokens; default: SVC_OIDC_SCOPE."""
+    oidc_types: str | None = setting("SVC_OIDC_TYPES", None)
+    """Accepted types (`typ`) of tokens, separated by commas, none for tokens without one; default: at+jwt."""
+    oidc_groups: str | None = setting("SVC_OIDC_GROUPS_CLAIM", None)
+    """Claim of groups, roles or app roles that profiles read as `groups`; default: groups."""
     profiles: str = setting("SVC_PROFILES", "file")
     """Where profiles are: file (profiles.yaml) or database; changes take effect within 5 seconds."""
     signing_key: str | None = setting("ARTIFACT_SIGNING_KEY", None)
@@ -214,6 +229,28 @@ class Settings:
         return named
 
     @property
+    def preset(self) -> Preset:
+        """What is known of the identity provider."""
+        return preset_of(self.oidc_provider)
+
+    @property
+    def asked_scope(self) -> str:
+        """The scope that clients ask for."""
+        return self.oidc_ask_scope or self.oidc_scope
+
+    @property
+    def token_issuers(self) -> tuple[str, ...]:
+        """The issuers that tokens may have."""
+        if self.oidc_token_issuer is not None:
+            return (self.oidc_token_issuer,)
+        return self.preset.token_issuers(f"{self.oidc_issuer}", listed(self.oidc_tenants))
+
+    @property
+    def audiences(self) -> tuple[str, ...]:
+        """The audiences of which a token must have one."""
+        return listed(self.oidc_audiences) or (self.resource,)
+
+    @property
     def discovery(self) -> str:
         """Where the metadata of the identity provider is read."""
         return self.oidc_discovery or f"{self.oidc_issuer}".rstrip("/") + DISCOVERY
@@ -355,7 +392,27 @@ def validate_many_users(settings: Settings) -> None:
         raise BadSetting(f"SVC_OIDC_ISSUER is '{redact(settings.oidc_issuer or '')}'; it takes an https URL")
     if not is_url(settings.discovery, "http", "https"):
         raise BadSetting(f"SVC_OIDC_DISCOVERY is '{redact(settings.discovery)}'; it takes a URL")
+    validate_provider(settings)
     if settings.dev_key is not None:
         raise BadSetting("MCP_DEV_KEY is the key of one user; take it out, or SVC_OIDC_ISSUER")
     if settings.signing_key is None:
         raise BadSetting("ARTIFACT_SIGNING_KEY is missing; make one with: openssl rand -hex 32")
+
+
+def validate_provider(settings: Settings) -> None:
+    """Raise BadSetting if a setting does not fit the identity provider."""
+    lists = ("oidc_tenants", "oidc_audiences", "oidc_clients", "oidc_types")
+    for name in lists:
+        if (text := getattr(settings, name)) and not listed(text):
+            raise BadSetting(f"{variable_of(name)} is '{text}'; it takes entries, separated by commas")
+    try:
+        check_provider(
+            settings.preset,
+            f"{settings.oidc_issuer}",
+            tenants=listed(settings.oidc_tenants),
+            has_token_issuer=settings.oidc_token_issuer is not None,
+            has_audiences=bool(settings.oidc_audiences),
+            has_clients=bool(settings.oidc_clients),
+        )
+    except BadProvider as fault:
+        raise BadSetting(str(fault)) from None

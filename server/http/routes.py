@@ -22,6 +22,7 @@ from server.auth.tokens import (
     VerificationUnavailable,
     network_of,
 )
+from server.base.providers import scope_words
 from server.base.settings import Settings
 from server.ops.strict_http import LEAVES
 from server.telemetry.logs import bound, request_id_of
@@ -81,7 +82,7 @@ class Challenges:
         metadata = {
             "resource": self._settings.resource,
             "authorization_servers": [self._settings.oidc_issuer],
-            "scopes_supported": self._settings.oidc_scope.split(),
+            "scopes_supported": scope_words(self._settings.asked_scope),
             "bearer_methods_supported": ["header"],
             "resource_name": "Tieout",
         }
@@ -96,7 +97,7 @@ class Challenges:
         if self._settings.many_users:
             path = urlsplit(self._settings.resource).path
             parameters["resource_metadata"] = f"{self._settings.base_url}{WELL_KNOWN}{path}"
-            parameters["scope"] = self._settings.oidc_scope
+            parameters["scope"] = self._settings.asked_scope
         return error_response(status, words, {"WWW-Authenticate": challenge(parameters)})
 
 

@@ -136,7 +136,11 @@ def token_of_another_key() -> str:
 
 def test_an_outage_ends_the_use_of_old_keys_in_the_end(provider: IdentityProvider) -> None:
     expected = TokenPolicy(
-        issuer=provider.url, audience=RESOURCE, types=frozenset(["at+jwt"]), scopes=frozenset(["mcp:read"])
+        issuers=frozenset([provider.url]),
+        login=provider.url,
+        audiences=frozenset([RESOURCE]),
+        types=frozenset(["at+jwt"]),
+        scopes=frozenset(["mcp:read"]),
     )
     keys = OidcProvider(provider.url, f"{provider.url}/.well-known/openid-configuration").keys
     token = provider.service_token()

@@ -5,6 +5,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from time import time
 
 from engine.model.errors import quoted
@@ -28,12 +29,21 @@ TELL_WHOSE = ("form", "key", "subject", "claims")  # checks without which nobody
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     takes_instance(parser)
-    parser.epilog = f"A token to judge comes from {VARIABLE} or standard input, never from the command line."
+    parser.add_argument("token", metavar="FILE", nargs="?", type=Path, help="file with the token to judge")
+    parser.epilog = f"A token comes from FILE, {VARIABLE} or standard input, never from the command line itself."
 
 
-def run(_: argparse.Namespace, settings: Settings) -> int:
+def run(asked: argparse.Namespace, settings: Settings) -> int:
     """Say what is wanted, or what a token is found to be; status 1 where it would be refused."""
-    token = read_token()
+    try:
+        token = read_token(asked.token)
+    except OSError as fault:
+        words = f"{asked.token} cannot be read: {fault.strerror}. Name a file with a token."
+        print_lines(iter([f"FAILED  file       {words}"]))
+        return FAULTY
+    if asked.token and not token:
+        print_lines(iter([f"FAILED  file       {asked.token} is empty. Write the access token into it."]))
+        return FAULTY
     if not token:
         print_lines(describe_server(settings))
         return DONE
@@ -43,14 +53,17 @@ def run(_: argparse.Namespace, settings: Settings) -> int:
     )
     failed = {each.check for each in found if each.fault}
     if failed.isdisjoint(TELL_WHOSE):
-        claims = read_claims(token) if settings.many_users else {}
+        claims = read_claims(token, settings) if settings.many_users else {}
         subject = claims["sub"][0] if claims else DEVELOPER
         print_lines(describe_profiles(subject, claims, profiles_in_use(read_instance(settings.instance), settings)))
     return FAULTY if failed else DONE
 
 
-def read_token() -> str:
+def read_token(path: Path | None) -> str:
     """Return the token to judge, nothing where there is none."""
+    if path is not None:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(2 * LONGEST).strip()
     token = os.environ.get(VARIABLE, "") or ("" if sys.stdin.isatty() else sys.stdin.readline(2 * LONGEST))
     return token.strip()
 
@@ -66,16 +79,18 @@ def describe_server(settings: Settings) -> Iterator[str]:
     if settings.many_users:
         expected = TokenPolicy.by(settings)
         yield f"A server of many users: {settings.resource}"
-        yield f"issuer    {expected.issuer}, read at {settings.discovery}"
-        yield f"audience  {expected.audience}"
-        yield f"scope     {' '.join(sorted(expected.scopes))}"
+        yield f"issuer    {' or '.join(sorted(expected.issuers))}, keys read at {settings.discovery}"
+        yield f"audience  {' or '.join(sorted(expected.audiences))}"
+        yield f"client    {' or '.join(sorted(expected.clients)) or 'every one'}"
+        yield f"scope     {' '.join(sorted(expected.scopes))}, asked for as {settings.asked_scope}"
         yield f"type      {' or '.join(sorted(expected.types))}"
+        yield f"groups    the claim {expected.groups}"
         yield "Clients learn this from the server and log in by themselves. To see what it makes of a token:"
     else:
         yield f"A server of one user: {settings.resource}"
         yield f"key       {place_of_key(settings)}"
         yield "Clients send the key as a bearer token. To see whether one is it:"
-    yield f"  {VARIABLE}=… tieout token"
+    yield "  tieout token FILE"
 
 
 def by_key(token: str, settings: Settings) -> Iterator[TokenFinding]:
@@ -94,9 +109,8 @@ def by_key(token: str, settings: Settings) -> Iterator[TokenFinding]:
 
 def by_provider(token: str, settings: Settings) -> Iterator[TokenFinding]:
     """Yield what the server of many users makes of a token."""
-    provider = OidcProvider(f"{settings.oidc_issuer}", settings.discovery)
     try:
-        keys: Keys | str = asyncio.run(provider.keys())
+        keys: Keys | str = asyncio.run(OidcProvider.by(settings).keys())
     except ProviderUnavailable as down:
         keys = str(down)
     yield from examine_token(token, keys, TokenPolicy.by(settings), time())
@@ -104,13 +118,14 @@ def by_provider(token: str, settings: Settings) -> Iterator[TokenFinding]:
 
 def describe_finding(finding: TokenFinding) -> str:
     """Return what is said of a finding: what to do first."""
-    return " ".join(part for part in (finding.fault, finding.remark and f"({finding.remark})") if part)
+    settings, remark = finding.settings and f"{finding.settings}.", finding.remark and f"({finding.remark})"
+    return " ".join(part for part in (finding.fault, settings, remark) if part)
 
 
-def read_claims(token: str) -> Claims:
+def read_claims(token: str, settings: Settings) -> Claims:
     """Return the claims of a token that every check found good."""
     payload: Json = parse_object(split_token(token).payload)
-    return claims_of(payload)
+    return claims_of(payload, TokenPolicy.by(settings).groups)
 
 
 def describe_profiles(subject: str, claims: Claims, profiles: Profiles) -> Iterator[str]:
@@ -120,5 +135,7 @@ def describe_profiles(subject: str, claims: Claims, profiles: Profiles) -> Itera
         yield f"claim     {name} = {quoted(claims[name]) if claims.get(name) else 'not there'}"
     assigned = profiles.assigned_to(subject, claims)
     yield f"profiles  {', '.join(assigned) or 'none is assigned, so nothing is shown'}"
-    if assigned and not profiles.held_by(subject, claims):
+    if undecided := profiles.undecided(claims):
+        yield f"          not decided without {', '.join(undecided)}, so nothing is shown: the token leaves that out"
+    elif assigned and not profiles.held_by(subject, claims):
         yield "          closed by faults, so nothing is shown: tieout check names them"

@@ -27,7 +27,11 @@ JSON = st.recursive(
 def expected(issuer: Issuer, types: str = "at+jwt", scopes: str = "mcp:read") -> TokenPolicy:
     """Return what our tokens are held against."""
     return TokenPolicy(
-        issuer=issuer.url, audience=RESOURCE, types=frozenset(types.split(",")), scopes=frozenset(scopes.split())
+        issuers=frozenset([issuer.url]),
+        login=issuer.url,
+        audiences=frozenset([RESOURCE]),
+        types=frozenset(types.split(",")),
+        scopes=frozenset(scopes.split()),
     )
 
 

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,9 +33,9 @@ def one(
     monkeypatch.setenv("SVC_INSTANCE", str(books[0]))
     monkeypatch.setenv("SVC_STATE_DIR", str(tmp_path))
 
-    def run(token: str = "") -> Ran:
+    def run(token: str = "", file: Path | None = None) -> Ran:
         monkeypatch.setattr("sys.stdin", io.StringIO(token))
-        status = main(["token"])
+        status = main(["token", *([str(file)] if file else [])])
         printed = capsys.readouterr()
         assert not [part for part in token.strip().split(".") if len(part) > 8 and part in printed.out + printed.err]
         return status, printed.out.splitlines()
@@ -62,8 +63,8 @@ def test_without_a_token_a_server_of_many_users_tells_where_tokens_come_from(man
 def test_of_a_good_token_it_tells_whose_it_is_and_what_it_holds(many: Tieout, issuer: Issuer) -> None:
     status, lines = many(issuer.token(groups=["finance", "reports"]) + "\n")
     assert status == 0
-    checks = [line.split()[1] for line in lines if line.startswith("ok ")]
-    assert checks == ["form", "signature", "issuer", "audience", "type", "times", "subject", "scope", "claims"]
+    checks = " ".join(line.split()[1] for line in lines if line.startswith("ok "))
+    assert checks == "form signature issuer audience client type times subject scope claims"
     assert "subject   ann" in lines
     assert "claim     groups = 'finance' or 'reports'" in lines
     assert "claim     realm_access.roles = not there" in lines
@@ -90,8 +91,51 @@ def test_every_check_that_fails_is_named_with_what_to_do(many: Tieout, issuer: I
     assert f"Get one for the resource {RESOURCE}" in failed["audience"]
     assert "Refresh it" in failed["times"]
     assert "valid until 1970-01-01" in failed["times"]
-    assert "Get one with: mcp:read (none)" in failed["scope"]
+    assert "Get one with: mcp:read. SVC_OIDC_SCOPE asks for mcp:read." in failed["scope"]
     assert "profiles  all_of_it" in lines, "what it would hold is told all the same"
+
+
+SETTINGS_OF_RULES: dict[str, tuple[dict[str, Any], str]] = {
+    "issuer": ({"iss": "https://marker.example"}, "SVC_OIDC_ISSUER, SVC_OIDC_TOKEN_ISSUER and SVC_OIDC_TENANTS accept"),
+    "audience": ({"aud": "marker"}, f"SVC_OIDC_AUDIENCES accepts {RESOURCE}."),
+    "client": ({"azp": "marker"}, "SVC_OIDC_CLIENTS accepts reports-cli."),
+    "type": ({"token_use": "marker", "scope": "mcp:read"}, "SVC_OIDC_TYPES accepts jwt."),
+    "scope": ({"scope": "marker"}, "SVC_OIDC_SCOPE asks for mcp:read."),
+}
+
+
+@pytest.mark.parametrize("rule", SETTINGS_OF_RULES)
+def test_a_rule_that_fails_names_its_setting_and_what_that_accepts_and_nothing_of_the_token(
+    many: Tieout, issuer: Issuer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rule: str
+) -> None:
+    monkeypatch.setenv("SVC_OIDC_CLIENTS", "reports-cli")
+    monkeypatch.setenv("SVC_OIDC_TYPES", "jwt")
+    claims, words = SETTINGS_OF_RULES[rule]
+    path = tmp_path / "token.txt"
+    path.write_text(issuer.token(header={"typ": "JWT"}, **{"azp": "reports-cli", **claims}) + "\n", encoding="utf-8")
+    status, lines = many(file=path)
+    (failed,) = [line for line in lines if line.startswith("FAILED")]
+    assert (status, failed.split()[1]) == (1, rule)
+    assert words in failed
+    assert "marker" not in "\n".join(lines)
+
+
+def test_a_file_that_holds_no_token_is_named(many: Tieout, tmp_path: Path) -> None:
+    status, (line,) = many(file=tmp_path / "none.txt")
+    assert status == 1
+    assert line.endswith("none.txt cannot be read: No such file or directory. Name a file with a token.")
+    (tmp_path / "empty.txt").write_text(" \n", encoding="utf-8")
+    assert many(file=tmp_path / "empty.txt")[0] == 1
+
+
+def test_a_caller_of_too_many_groups_is_told_so_with_what_helps(many: Tieout, issuer: Issuer) -> None:
+    status, lines = many(issuer.token(groups=None, _claim_names={"groups": "src1"}, _claim_sources={"src1": {}}))
+    assert status == 0, "the token is accepted"
+    told = "\n".join(lines)
+    assert "claims     (the token says where to ask for groups, and the server asks nobody" in told
+    assert "SVC_OIDC_GROUPS_CLAIM=roles" in told
+    assert "not decided without groups, so nothing is shown" in told
+    assert "src1" not in told
 
 
 @pytest.mark.parametrize("token", ["rubbish", "a.b.c", "é", "a" * 50_000, "x\ny"])
