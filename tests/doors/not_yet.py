@@ -14,7 +14,6 @@ REPORTS: dict[str, str] = {
     "same_days": NO_CALL,
     "shares": NO_CALL,
     "threshold": NO_CALL,
-    "tokens": "the audience and type of a token cannot be set",
     "without_closing": "a metric's where takes no exclusion",
 }
 FILES: dict[str, str] = {}

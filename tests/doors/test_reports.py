@@ -13,6 +13,8 @@ from server.ingest.load import BindingFailed
 from tests.doors.case_books import CASES, CaseBooks, Figures, codes, copy_case, number, opened, parameters, read_case
 from tests.doors.not_yet import REPORTS
 from tests.support.forking import tieout
+from tests.support.issuing import DISCOVERY, issuing
+from tests.support.many import ORIGIN, SIGNING_KEY, RawRequest, result, serving_many, write_books
 from tests.support.newcomer import initialised
 
 GROUP = CASES / "reports"
@@ -193,6 +195,35 @@ def check_moved_centre(folder: Path, _expected: dict[str, Any]) -> None:
     assert "valid_from" in books
 
 
+def check_tokens(folder: Path, expected: dict[str, Any]) -> None:
+    """A token of each provider opens the books over HTTP with settings that name what it has, and no other does."""
+    books = write_books(folder)
+    for row in expected["rows"]:
+        scope, audience = row["scp"], row["aud"]
+        settings = {
+            "SVC_OIDC_PROVIDER": "entra",
+            "SVC_OIDC_AUDIENCES": audience,
+            "SVC_OIDC_SCOPE": scope,
+            "SVC_OIDC_ASK_SCOPE": row["advertised scope"],
+        }
+        claims = {"iss": row["iss"], "aud": audience, "scp": scope, "ver": "2.0", "scope": None}
+        wrong = {"aud": "other", "scp": "other", "nonce": "n", "ver": "1.0", "exp": None, "iss": "other"}
+        with issuing() as issuer:
+            issuer.metadata["issuer"] = row["iss"]
+            settings["SVC_OIDC_DISCOVERY"] = issuer.url + DISCOVERY
+            (folder / "token").write_text(issuer.token(header=row["header"], **claims), encoding="utf-8")
+            with serving_many(books, row["iss"], **settings) as server:
+                asking = RawRequest(server.url)
+                assert result(asking.post(issuer.token(header=row["header"], **claims)))["scenarios"]
+                for name, value in wrong.items():
+                    refused = asking.post(issuer.token(header=row["header"], **{**claims, name: value}))
+                    assert refused.status_code == (403 if name == "scp" else 401), name
+                assert f'scope="{row["advertised scope"]}"' in refused.headers["WWW-Authenticate"]
+            told = {"SVC_BASE_URL": ORIGIN, "SVC_OIDC_ISSUER": row["iss"], "ARTIFACT_SIGNING_KEY": SIGNING_KEY}
+            judged = tieout("token", folder / "token", "--instance", books[0], MCP_DEV_KEY="", **settings, **told)
+            assert judged.returncode == 0, judged.stdout + judged.stderr
+
+
 def check_nothing(_folder: Path, expected: dict[str, Any]) -> None:
     """Fail: no call asks for this yet. Who adds one writes the check of the case in place of this."""
     pytest.fail(f"no call asks for {expected}")
@@ -222,7 +253,7 @@ CHECKS: dict[str, Callable[[Path, dict[str, Any]], None]] = {
     "sqlite_whole_first": check_sqlite,
     "text_arguments": check_text_arguments,
     "threshold": check_nothing,
-    "tokens": check_nothing,
+    "tokens": check_tokens,
     "without_closing": check_nothing,
     "xlsx_cents": check_workbook,
 }
