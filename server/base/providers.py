@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 SHARED = ("common", "organizations")  # endpoints of Entra ID that log in people of every tenant
 ENTRA_ISSUER = re.compile(r"(https?://[^/]+)/([^/]+)/v2\.0")
@@ -118,26 +119,30 @@ def preset_of(name: str | None) -> Preset:
     return PRESETS[name]
 
 
-def check_provider(
-    preset: Preset,
-    issuer: str,
-    *,
-    tenants: Sequence[str],
-    has_token_issuer: bool,
-    has_audiences: bool,
-    has_clients: bool,
-) -> None:
+class ProviderLists(Struct, frozen=True):
+    """The lists of settings, as they are written; the name of a field is the end of its variable."""
+
+    tenants: str
+    audiences: str
+    clients: str
+    types: str
+
+
+def check_provider(preset: Preset, issuer: str, lists: ProviderLists, token_issuer: str | None) -> None:
     """Raise BadProvider if settings do not fit a provider, or lack what it needs."""
-    if tenants and (has_token_issuer or not preset.has_tenants):
+    for name, text in asdict(lists).items():
+        if text and not listed(text):
+            raise BadProvider(f"SVC_OIDC_{name.upper()} is '{text}'; it takes entries, separated by commas")
+    if lists.tenants and (token_issuer or not preset.has_tenants):
         raise BadProvider(
             "SVC_OIDC_TENANTS is set; it takes tenants of Entra ID, with SVC_OIDC_PROVIDER=entra or entra-v1 and "
             "without SVC_OIDC_TOKEN_ISSUER"
         )
-    if not has_token_issuer:
-        preset.token_issuers(issuer, tenants)
-    if preset.needs_audiences and not has_audiences:
+    if not token_issuer:
+        preset.token_issuers(issuer, listed(lists.tenants))
+    if preset.needs_audiences and not lists.audiences:
         raise BadProvider(f"SVC_OIDC_AUDIENCES is missing; tokens of this provider are for {preset.needs_audiences}")
-    if preset.client_for_audience and not has_clients:
+    if preset.client_for_audience and not lists.clients:
         raise BadProvider(
             "SVC_OIDC_CLIENTS is missing; tokens of this provider name no audience, so this setting takes the ids of "
             "the clients whose tokens are accepted"

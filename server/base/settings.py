@@ -10,18 +10,10 @@ from typing import TypeVar, get_type_hints
 from urllib.parse import urlsplit
 
 from engine.instance.read import STATE, STORE
-from server.base.addresses import (
-    LOOPBACK,
-    bracket_host,
-    is_loopback_url,
-    is_network,
-    is_origin,
-    is_url,
-    without_login,
-)
+from server.base.addresses import LOOPBACK, bracket_host, is_loopback_url, is_network, is_origin, is_url, without_login
 from server.base.credentials import key_fault, passwords, redact
 from server.base.links import parse_hosts
-from server.base.providers import BadProvider, Preset, check_provider, listed, preset_of
+from server.base.providers import BadProvider, Preset, ProviderLists, check_provider, listed, preset_of
 from server.feeds.bindings import cron_fault
 
 SIGNING_KEY = re.compile(r"[0-9A-Fa-f]{64}")  # 32 random bytes
@@ -241,9 +233,8 @@ class Settings:
     @property
     def token_issuers(self) -> tuple[str, ...]:
         """The issuers that tokens may have."""
-        if self.oidc_token_issuer is not None:
-            return (self.oidc_token_issuer,)
-        return self.preset.token_issuers(f"{self.oidc_issuer}", listed(self.oidc_tenants))
+        named = self.oidc_token_issuer
+        return (named,) if named else self.preset.token_issuers(f"{self.oidc_issuer}", listed(self.oidc_tenants))
 
     @property
     def audiences(self) -> tuple[str, ...]:
@@ -392,27 +383,12 @@ def validate_many_users(settings: Settings) -> None:
         raise BadSetting(f"SVC_OIDC_ISSUER is '{redact(settings.oidc_issuer or '')}'; it takes an https URL")
     if not is_url(settings.discovery, "http", "https"):
         raise BadSetting(f"SVC_OIDC_DISCOVERY is '{redact(settings.discovery)}'; it takes a URL")
-    validate_provider(settings)
+    texts = (settings.oidc_tenants, settings.oidc_audiences, settings.oidc_clients, settings.oidc_types or "")
+    try:
+        check_provider(settings.preset, f"{settings.oidc_issuer}", ProviderLists(*texts), settings.oidc_token_issuer)
+    except BadProvider as fault:
+        raise BadSetting(str(fault)) from None
     if settings.dev_key is not None:
         raise BadSetting("MCP_DEV_KEY is the key of one user; take it out, or SVC_OIDC_ISSUER")
     if settings.signing_key is None:
         raise BadSetting("ARTIFACT_SIGNING_KEY is missing; make one with: openssl rand -hex 32")
-
-
-def validate_provider(settings: Settings) -> None:
-    """Raise BadSetting if a setting does not fit the identity provider."""
-    lists = ("oidc_tenants", "oidc_audiences", "oidc_clients", "oidc_types")
-    for name in lists:
-        if (text := getattr(settings, name)) and not listed(text):
-            raise BadSetting(f"{variable_of(name)} is '{text}'; it takes entries, separated by commas")
-    try:
-        check_provider(
-            settings.preset,
-            f"{settings.oidc_issuer}",
-            tenants=listed(settings.oidc_tenants),
-            has_token_issuer=settings.oidc_token_issuer is not None,
-            has_audiences=bool(settings.oidc_audiences),
-            has_clients=bool(settings.oidc_clients),
-        )
-    except BadProvider as fault:
-        raise BadSetting(str(fault)) from None
