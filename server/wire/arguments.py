@@ -350,6 +350,8 @@ def fitted(value: object, schema: Json) -> object:
         return {name: fitted(part, known.get(name, others)) for name, part in value.items()}
     if kind == "object" and isinstance(value, str) and len(schema.get("required", ())) == 1:
         return {schema["required"][0]: value}
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
     return text_of(value) if kind == "string" else value
 
 

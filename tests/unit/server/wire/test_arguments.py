@@ -33,6 +33,7 @@ EXAMPLES: list[dict[str, Any]] = [  # of the tool first, then those of all tools
         "format": "xlsx",
     },
 ]
+METRIC = {"metrics": ["revenue"], "scenarios": [{"scenario": "actual", "alias": "A"}], "period_start": "2026-01"}
 ODD: tuple[Any, ...] = ("odd", 7, 7.5, True, [], {}, ["odd"], [7], [{"scenario": "odd"}], {"odd": 7}, [[]], "[[")
 
 
@@ -42,6 +43,13 @@ def refused(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         read_request(TOOLS[tool].shape, arguments, lambda: EXAMPLES)
     error: dict[str, Any] = json.loads(json.dumps(refusal.value.as_data()))
     return error
+
+
+@pytest.mark.parametrize(("sent", "works"), [("5", 5), ("5.0", 5), ("5e0", 5), (" 5 ", 5), ("5.5", 3), ("five", 3)])
+def test_a_number_sent_as_text_is_refused_with_what_works(sent: str, works: int) -> None:
+    error = refused("run_metric", {**METRIC, "scale": sent})
+    assert error["field"] == "scale"
+    assert error["example"] == {"scale": works}
 
 
 @pytest.mark.parametrize(
