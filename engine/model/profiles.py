@@ -138,7 +138,12 @@ class Profiles:
     @property
     def claims_asked(self) -> Sequence[str]:
         """The names of the claims that assignments test."""
-        return sorted({name for each in self.assigned.values() for known in each for name, _ in known.claims})
+        return sorted({name for name, _ in self.values_asked})
+
+    @property
+    def values_asked(self) -> frozenset[Claim]:
+        """The claims that assignments test, each with the value that it must have."""
+        return frozenset(claim for each in self.assigned.values() for known in each for claim in known.claims)
 
     def held_by(self, subject: str, claims: Mapping[str, Sequence[str]]) -> tuple[Profile, ...]:
         """Return the profiles of a caller. A caller without profiles sees nothing.

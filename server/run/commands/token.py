@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import time
 
@@ -128,11 +128,20 @@ def read_claims(token: str, settings: Settings) -> Claims:
     return claims_of(payload, TokenPolicy.by(settings).groups)
 
 
+def describe_claim(name: str, values: Sequence[str], profiles: Profiles) -> str:
+    """Return the values of a claim that profiles ask for, and how many others there are, which are not told."""
+    tested = profiles.values_asked
+    asked = [value for value in values if (name, value) in tested]
+    others = len(values) - len(asked)
+    more = f"{others} that no profile asks for" if others else ""
+    return ", and ".join(part for part in (quoted(asked) if asked else "", more) if part) or "not there"
+
+
 def describe_profiles(subject: str, claims: Claims, profiles: Profiles) -> Iterator[str]:
     """Yield whose a token is, what profiles ask of it, and which it holds."""
     yield f"subject   {subject}"
     for name in profiles.claims_asked:
-        yield f"claim     {name} = {quoted(claims[name]) if claims.get(name) else 'not there'}"
+        yield f"claim     {name} = {describe_claim(name, claims.get(name, ()), profiles)}"
     assigned = profiles.assigned_to(subject, claims)
     yield f"profiles  {', '.join(assigned) or 'none is assigned, so nothing is shown'}"
     if undecided := profiles.undecided(claims):

@@ -66,7 +66,8 @@ def test_of_a_good_token_it_tells_whose_it_is_and_what_it_holds(many: Tieout, is
     checks = " ".join(line.split()[1] for line in lines if line.startswith("ok "))
     assert checks == "form signature issuer audience client type times subject scope claims"
     assert "subject   ann" in lines
-    assert "claim     groups = 'finance' or 'reports'" in lines
+    assert "claim     groups = 'finance', and 1 that no profile asks for" in lines
+    assert "reports" not in "\n".join(lines), "of what profiles do not ask, it tells nothing"
     assert "claim     realm_access.roles = not there" in lines
     assert "profiles  all_of_it" in lines
     assert any("RS256, key one" in line for line in lines)
