@@ -143,7 +143,7 @@ ENTRA_V1 = DocumentedProvider(
         "name": "Ada Lovelace",
         "oid": "aaaaaaaa-0000-1111-2222-bbbbbbbbbbbb",
         "scp": "mcp.read",
-        "sub": "l3_roISQU222bULS9yi2k0XpqpOiMz5H3ZACo1GeXA",
+        "sub": "AAAAAAAAAAAAAAAAAAAAAIkzqFVrSaSaFHy782bbtaQ",
         "tid": TENANT,
         "unique_name": "ada@contoso.com",
         "uti": "FVsGxYXI30-TuikuuUoFAA",
