@@ -125,8 +125,8 @@ class TokenPolicy(Struct, frozen=True, kw_only=True):
         """Return the policy of a server with many users."""
         preset = settings.preset
         return cls(
-            issuers=frozenset(settings.token_issuers),
-            audiences=frozenset(settings.audiences),
+            issuers=frozenset(token_issuers(settings)),
+            audiences=frozenset(listed(settings.oidc_audiences) or [settings.resource]),
             types=frozenset(normalize_type(each) for each in listed(settings.oidc_types or preset.types)),
             scopes=frozenset(scope_words(settings.oidc_scope)),
             login=f"{settings.oidc_issuer}",
@@ -135,6 +135,13 @@ class TokenPolicy(Struct, frozen=True, kw_only=True):
             marks=preset.marks,
             groups=settings.oidc_groups or preset.groups,
         )
+
+
+def token_issuers(settings: Settings) -> tuple[str, ...]:
+    """Return the issuers that tokens may have."""
+    named = settings.oidc_token_issuer
+    derived = settings.preset.token_issuers
+    return (named,) if named else derived(f"{settings.oidc_issuer}", listed(settings.oidc_tenants))
 
 
 class TokenContents(Struct, frozen=True):

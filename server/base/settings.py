@@ -13,7 +13,7 @@ from engine.instance.read import STATE, STORE
 from server.base.addresses import LOOPBACK, bracket_host, is_loopback_url, is_network, is_origin, is_url, without_login
 from server.base.credentials import key_fault, passwords, redact
 from server.base.links import parse_hosts
-from server.base.providers import BadProvider, Preset, ProviderLists, check_provider, listed, preset_of
+from server.base.providers import BadProvider, Preset, ProviderLists, check_provider, preset_of
 from server.feeds.bindings import cron_fault
 
 SIGNING_KEY = re.compile(r"[0-9A-Fa-f]{64}")  # 32 random bytes
@@ -229,17 +229,6 @@ class Settings:
     def asked_scope(self) -> str:
         """The scope that clients ask for."""
         return self.oidc_ask_scope or self.oidc_scope
-
-    @property
-    def token_issuers(self) -> tuple[str, ...]:
-        """The issuers that tokens may have."""
-        named = self.oidc_token_issuer
-        return (named,) if named else self.preset.token_issuers(f"{self.oidc_issuer}", listed(self.oidc_tenants))
-
-    @property
-    def audiences(self) -> tuple[str, ...]:
-        """The audiences of which a token must have one."""
-        return listed(self.oidc_audiences) or (self.resource,)
 
     @property
     def discovery(self) -> str:
