@@ -5,6 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.support.serving import McpBooks
 from tests.support.small import write_instance
 
@@ -63,6 +65,8 @@ def write_books(folder: Path) -> None:
         statements={"pnl": "  - {metric: revenue}\n"},
         profiles=PROFILES,
     )
+    with (folder / "instance.yaml").open("a", encoding="utf-8") as file:
+        file.write(yaml.safe_dump({"default": PNL}))
 
 
 def add_row(folder: Path) -> None:

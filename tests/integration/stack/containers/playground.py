@@ -10,6 +10,7 @@ import pytest
 from tests.integration.stack.containers import books
 from tests.integration.stack.containers.checks import COMING_BACK
 from tests.integration.stack.containers.deployment import CACHE, InstalledStack
+from tests.support.browsing import WIDGETS
 from tests.support.programs import mark, needs_program
 from tests.support.serving import DEADLINE, KEY, connected, wait_for
 
@@ -17,11 +18,23 @@ BROWSER = pytest.mark.program("chromium")
 ADDRESS = "http://127.0.0.1:8768"
 OPERATORS = "127.0.0.1:9769"  # the stack has the usual one
 HARDENED = ("--read-only", "--tmpfs=/tmp", "--cap-drop=ALL", "--security-opt=no-new-privileges:true")
-HEADLESS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1440,1000", "--virtual-time-budget=20000")
+PHOTOGRAPH = """
+import { chromium } from "playwright-core";
+const [program, address, figure, path] = process.argv.slice(1);
+const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox"] });
+const page = await browser.newPage({ viewport: { width: 1440, height: 1000 } });
+await page.goto(address);
+const shows = (frame) => frame.getByText(figure).first().waitFor({ timeout: 60_000 });
+const look = () => Promise.any(page.frames().slice(1).map(shows));
+await page.locator("iframe").first().waitFor();
+await look();
+await page.screenshot({ path });
+await browser.close();
+"""
 
 
 def playground(stack: InstalledStack) -> str:
-    """The image serves one user in the network of its host; the playground shows the tools in a browser."""
+    """The image serves one user in the network of its host; the playground shows the statement in a browser."""
     settings = {
         "SVC_INSTANCE": "/srv/instance",
         "SVC_STATE_DIR": "/var/lib/tieout/state",
@@ -37,8 +50,9 @@ def playground(stack: InstalledStack) -> str:
     try:
         wait_for(healthy, COMING_BACK)
         with connected(f"{ADDRESS}/mcp", "auto", KEY) as caller:
-            assert books.figures(caller)[1] == books.expected()[1]
-        picture = photographed(stack.work)
+            actual, budget = books.figures(caller)
+            assert budget == books.expected()[1]
+        picture = photographed(stack.work, f"{actual:,}")
     finally:
         (stack.work / "playground.log").write_text(stack.docker("logs", container), encoding="utf-8")
         stack.docker("rm", "--force", container)
@@ -53,14 +67,12 @@ def healthy() -> bool:
         return False
 
 
-def photographed(folder: Path) -> Path:
-    """Open the playground in a browser, hold it to the tools that it shows, and keep a picture."""
+def photographed(folder: Path, figure: str) -> Path:
+    """Open the playground in a browser, wait until its view shows a figure, and keep a picture."""
     mark(BROWSER.args)
-    browser = [needs_program("chromium"), *HEADLESS, f"--user-data-dir={folder / 'browser'}"]
-    page = f"{ADDRESS}/#key={KEY}"
-    shown = subprocess.run([*browser, "--dump-dom", page], capture_output=True, text=True, check=True).stdout
-    assert "run_statement" in shown, shown[:2000]
-    subprocess.run([*browser, f"--screenshot={folder / 'playground.png'}", page], capture_output=True, check=True)
-    kept = Path(shutil.copy(folder / "playground.png", CACHE / "playground.png"))
-    assert kept.read_bytes().startswith(b"\x89PNG")
-    return kept
+    browser, path = needs_program("chromium"), folder / "playground.png"
+    command = [needs_program("node"), "--input-type=module", "--eval", PHOTOGRAPH]
+    words: list[str | Path] = [browser, f"{ADDRESS}/#key={KEY}", figure, path]
+    ran = subprocess.run([*command, *words], cwd=WIDGETS, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return Path(shutil.copy(path, CACHE / path.name))
