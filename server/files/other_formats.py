@@ -41,6 +41,15 @@ OTHER_FORMATS: Final = (
     OtherFormat("an OFX file", BOOKINGS, re.compile(rb"(?i)OFXHEADER|<OFX>")),
     OtherFormat("a QIF file", BOOKINGS, re.compile(rb"^!Type:")),
     OtherFormat("an IIF file", LEDGER_LIST, re.compile(rb"^!(TRNS|HDR|ACCNT)\t")),
+    OtherFormat(
+        "num of the SEC's financial statements",
+        "its segments and its spans (qtrs) are no parts of a total; load it by a feed with sql, docs/recipes/files.md",
+        re.compile(rb"^(\xef\xbb\xbf)?adsh\ttag\tversion\t"),
+    ),
+    OtherFormat(
+        "a GnuCash book", "export its transactions as CSV (File, Export, Transactions to CSV)", endings=(".gnucash",)
+    ),
+    OtherFormat("an SQLite database", "name a table of it, as sqlite:FILE:TABLE", re.compile(rb"^SQLite format 3\0")),
     OtherFormat("a ledger of beancount", "export it with bean-query as CSV", endings=(".beancount", ".bean")),
     OtherFormat(
         "a ledger of ledger or hledger",

@@ -271,6 +271,21 @@ ANSWERED: dict[str, ShapedFile] = {
     ),
 }  # fmt: skip
 REFUSED: dict[str, ShapedFile] = {
+    "num of the SEC, whose segments stand beside their total": ShapedFile(
+        text(
+            "num.txt",
+            "adsh\ttag\tversion\tddate\tqtrs\tuom\tsegments\tcoreg\tvalue",
+            "1\tRevenues\tus-gaap\t20241231\t4\tUSD\t\t\t1000",
+            "1\tRevenues\tus-gaap\t20241231\t4\tUSD\tA\t\t1000",
+        ),
+        asks="num.txt is num of the SEC's financial statements, which is not read: its segments",
+    ),
+    "a GnuCash book": ShapedFile(
+        {"book.gnucash": b"\x1f\x8b"}, asks="book.gnucash is a GnuCash book, which is not read: export its transactions"
+    ),
+    "a database without its table": ShapedFile(
+        {"books.db": b"SQLite format 3\0"}, asks="books.db is an SQLite database, .* name a table of it, as sqlite:FILE"
+    ),
     "half years across": ShapedFile(
         text("r.csv", "Account,H1 2024,H2 2024", "Sales,10.50,20.25", "Wages,-1.10,-2.20"),
         asks="r.csv: H1 2024, H2 2024 are half years, .* bring months, quarters or years",
