@@ -6,7 +6,7 @@ docs/operations/identity.md links the documentation of each. Only issuer, times,
 import json
 from dataclasses import dataclass, field
 
-from tests.support.issuing import RESOURCE, Issuer, Json, rsa_key
+from tests.support.issuing import RESOURCE, Issuer, IssuerKey, Json, rsa_key
 
 TENANT, OTHER_TENANT = "aaaabbbb-0000-cccc-1111-dddd2222eeee", "bbbbcccc-1111-dddd-2222-eeee3333ffff"
 API, CLIENT = "00001111-aaaa-2222-bbbb-3333cccc4444", "11112222-bbbb-3333-cccc-4444dddd5555"
@@ -38,7 +38,7 @@ class DocumentedProvider:
         """Return the settings of a server that accepts its tokens."""
         return {"SVC_OIDC_PROVIDER": self.preset, "SVC_OIDC_ISSUER": issuer.url + self.path, **self.settings}
 
-    def publish(self, issuer: Issuer) -> None:
+    def publish(self, issuer: Issuer, *kids: str) -> None:
         """Let an issuer answer as this provider: metadata in its shape, and keys where they are."""
         path = self.path.rstrip("/") + "/.well-known/openid-configuration"
         named = (self.metadata_issuer or "{url}" + self.path).replace("{url}", issuer.url)
@@ -50,12 +50,13 @@ class DocumentedProvider:
             "id_token_signing_alg_values_supported": ["RS256"],
         }
         issuer.answers[path] = (200, {}, json.dumps(metadata).encode())
-        issuer.answers[self.keys] = (200, {}, json.dumps({"keys": [rsa_key("one").published()]}).encode())
+        published = [rsa_key(kid).published() for kid in kids or ("one",)]
+        issuer.answers[self.keys] = (200, {}, json.dumps({"keys": published}).encode())
 
-    def issued(self, issuer: Issuer, header: Json | None = None, **claims: object) -> str:
+    def issued(self, issuer: Issuer, header: Json | None = None, key: IssuerKey | None = None, **claims: object) -> str:
         """Return an access token, with some claims of its own."""
         usual = {"scope": None, "groups": None, **self.claims, "iss": self.issuer_of(issuer)}
-        return issuer.token(header=self.header | (header or {}), **usual | claims)
+        return issuer.token(key, self.header | (header or {}), **usual | claims)
 
     def id_token(self, issuer: Issuer, **claims: object) -> str:
         """Return an ID token, with the issuer and the header of an access token."""

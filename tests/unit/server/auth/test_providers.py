@@ -9,12 +9,12 @@ import pytest
 from engine.model.profiles import Assignment, Profile, Profiles
 from server.auth.bearer import AccessTokenVerifier
 from server.auth.claims import TokenPolicy, claims_of
-from server.auth.keys import KeyCache, OidcProvider
+from server.auth.keys import KeyCache, OidcProvider, RefreshTimes
 from server.auth.tokens import InvalidToken, RefusalReason
 from server.base.interfaces import Principal
 from server.base.providers import PRESETS
 from server.base.settings import BadSetting, Settings, read_settings
-from tests.support.issuing import Issuer
+from tests.support.issuing import Issuer, rsa_key
 from tests.support.many import ORIGIN, SIGNING_KEY
 from tests.support.provider_tokens import (
     COGNITO,
@@ -224,6 +224,17 @@ def test_old_and_new_keys_verify_and_an_unknown_one_within_the_pause_costs_no_lo
 
     asyncio.run(scene())
     assert issuer.asked.count(provider.keys) == 1
+
+    async def rotation() -> None:
+        cache = KeyCache(keys.keys, RefreshTimes(pause=0))
+        bearer = AccessTokenVerifier(cache, TokenPolicy.by(settings))
+        assert (await bearer.principal(provider.issued(issuer))).subject
+        provider.publish(issuer, "one", "new")
+        new = provider.issued(issuer, key=rsa_key("new"), header={"kid": "new"})
+        assert (await bearer.principal(new)).subject
+        assert (await bearer.principal(provider.issued(issuer))).subject
+
+    asyncio.run(rotation())
 
 
 @pytest.mark.parametrize(
