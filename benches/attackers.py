@@ -15,9 +15,9 @@ from benches.crowd_books import crowd_books
 from benches.page import README, write_block
 from server.base.memory_ceiling import anonymous_bytes
 from server.base.settings import Settings
-from tests.support.issuing import Issuer, issuing
-from tests.support.many import HOST, serving_many
-from tests.support.serving import Server, wait_for
+from tests.support.service.issuers import Issuer, issuing
+from tests.support.service.servers import Server, wait_for
+from tests.support.service.users import HOST, serving_many
 
 PRINCIPALS, CONNECTIONS, SECONDS = 4, 2, 20
 PAUSE = 0.2  # seconds between two light reports, and between two looks at memory

@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 from benches.books import demo_books
 from benches.calls import Processor
 from benches.page import README, write_block
-from tests.support.asking import THREE
-from tests.support.keeping import children
-from tests.support.serving import KEY, SERVE, Server, serving, wait_for
+from tests.support.answers.calls import THREE
+from tests.support.service.keeper import children
+from tests.support.service.servers import KEY, SERVE, Server, serving, wait_for
 
 CALLERS, SECONDS, SETTLED = 8, 120, 30
 GOALS = {1: 200, 2: 350}  # calls a second by the number of workers, with the callers on the same two cores

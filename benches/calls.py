@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 
 from benches.books import demo_books
 from benches.page import README, write_block
-from tests.support.asking import THREE
-from tests.support.keeping import children
-from tests.support.serving import KEY, SERVE, Server, serving
+from tests.support.answers.calls import THREE
+from tests.support.service.keeper import children
+from tests.support.service.servers import KEY, SERVE, Server, serving
 
 SMALL = 150_000
 WARM, BLOCKS, CALLS = 40, 12, 25  # calls before, blocks, calls of each

@@ -15,7 +15,7 @@ from benches.books import demo_books
 from benches.overhead import HEADERS
 from benches.timing import Work, in_turns, report
 from engine.door import open_books
-from tests.support.serving import SERVE, serving
+from tests.support.service.servers import SERVE, serving
 
 ROUNDS = 41
 STARTS = 3

@@ -15,9 +15,9 @@ from time import perf_counter, time
 from benches.attackers import attack_all
 from benches.books import demo_books
 from benches.callers import GOALS, PART, BusyCaller, Call, LatencyTotals
-from tests.support.issuing import Issuer, issuing
-from tests.support.many import HOST, serving_many
-from tests.support.serving import Server, wait_for
+from tests.support.service.issuers import Issuer, issuing
+from tests.support.service.servers import Server, wait_for
+from tests.support.service.users import HOST, serving_many
 
 SECONDS, TRIES = 30, 10
 VALID = 3600  # seconds of a token

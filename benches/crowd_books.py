@@ -9,8 +9,8 @@ from datetime import date, timedelta
 from random import Random
 
 from benches.books import ROOT, BenchBooks
-from tests.support.books import load_instance
-from tests.support.small import write_instance
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_instance
 
 SEED = 20261127
 CUSTOMERS, SOLD, OWED = 100_000, 300_000, 60_000

@@ -7,8 +7,8 @@ from pathlib import Path
 from random import Random
 
 from benches.books import ROOT, BenchBooks
-from tests.support.books import load_instance
-from tests.support.small import write_instance
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_instance
 
 SEED = 20260401
 ROWS = 50_000

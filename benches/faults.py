@@ -13,11 +13,11 @@ from statistics import median
 
 from benches.books import ROOT, BenchBooks, demo_books
 from benches.page import write_block
-from tests.support.clocks import clock_in
-from tests.support.faults import FAULTS, NORMAL, caused
-from tests.support.programs import find_program
-from tests.support.scenes import FaultScene, SessionStep, made, scene, session, words
-from tests.support.serving import wait_for
+from tests.support.machine.programs import find_program
+from tests.support.service.clocks import clock_in
+from tests.support.service.faults import FAULTS, NORMAL, caused
+from tests.support.service.scenes import FaultScene, SessionStep, made, scene, session, words
+from tests.support.service.servers import wait_for
 
 SMALL = 150_000  # rows of the general ledger: the waits are those of stores, not of figures
 ROUNDS = 6

@@ -27,8 +27,8 @@ from benches.books import DEMO, ROOT
 from benches.page import README, write_block
 from server.run.embedded.binaries import known_binaries
 from server.run.embedded.users import hand_over, server_user
-from tests.support.postgres import run_unprivileged
-from tests.support.serving import DEADLINE, wait_for
+from tests.support.engines.postgres import run_unprivileged
+from tests.support.service.servers import DEADLINE, wait_for
 
 FEED = "gl: {source: files, target: live.gl, file: gl/*.parquet}"
 TYPES = {

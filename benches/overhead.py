@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from benches.books import demo_books
 from benches.timing import in_turns, report
-from tests.support.serving import KEY, SERVE, free_port, serving, wait_until_healthy
+from tests.support.service.servers import KEY, SERVE, free_port, serving, wait_until_healthy
 
 ROUNDS = 2001
 SMALL = 150_000

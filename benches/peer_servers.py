@@ -14,7 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from benches.books import ROOT
-from tests.support.asking import Call
+from tests.support.answers.calls import Call
 
 HOMES = ROOT / "out" / "benches" / "peers"
 LINES = {

@@ -25,9 +25,9 @@ from benches.books import demo_books
 from benches.page import README, write_block
 from benches.peer_servers import BOTH, HOMES, LINES, PEERS, Ask, PeerQuestion
 from benches.tokens import counted
-from tests.support import asking
-from tests.support.asking import Call
-from tests.support.serving import SERVE, connected, serving
+from tests.support.answers import calls
+from tests.support.answers.calls import Call
+from tests.support.service.servers import SERVE, connected, serving
 
 SIZES = (150_000, 5_000_000)
 ROUNDS = 15  # further questions of a kind, each drawn
@@ -93,7 +93,7 @@ def code_of(day: date, grain: str | None) -> str:
 
 QUESTIONS = {
     "revenue by month with budget and variance": QuestionKind(
-        asking.GOALS["revenue by month, actual, budget, variance"][1],
+        calls.GOALS["revenue by month, actual, budget, variance"][1],
         ("revenue_actual", "revenue_budget", "revenue_variance"),
         BOTH,
         "month",
@@ -101,8 +101,8 @@ QUESTIONS = {
         " group by year(date), month(date)) from sums",
     ),
     "ten metrics in two scenarios": QuestionKind(
-        asking.GOALS["10 metrics × 2 scenarios"][1],
-        asking.TEN,
+        calls.GOALS["10 metrics × 2 scenarios"][1],
+        calls.TEN,
         BOTH,
         None,
         f"bases as ({BASES} from asked where scenario in {BOTH} group by scenario)"
@@ -111,7 +111,7 @@ QUESTIONS = {
         " ebitda - depreciation as operating_result, operating_result - financial - taxes from bases",
     ),
     "closing cash by quarter": QuestionKind(
-        asking.GOALS["closing cash by quarter, 7 quarters"][1],
+        calls.GOALS["closing cash by quarter, 7 quarters"][1],
         ("cash",),
         BOTH[:1],
         "quarter",

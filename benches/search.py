@@ -27,7 +27,7 @@ from engine.instance.read import STORE
 from engine.model.profiles import EVERYONE
 from engine.model.requests import SearchRequest
 from server.feeds.instance import read_instance
-from tests.support.books import load_feeds
+from tests.support.books.loads import load_feeds
 
 CUSTOMERS = 100_000
 ROUNDS = 41

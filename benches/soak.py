@@ -24,10 +24,10 @@ from time import monotonic, perf_counter, sleep
 from benches.books import ROOT, demo_books
 from benches.callers import CALLERS, BusyCaller, LatencyTotals
 from benches.page import write_block
-from tests.support.faults import FAULTS, caused
-from tests.support.keeping import children
-from tests.support.scenes import GIVEN, KEPT, MADE, RENEWED, FaultScene, SessionFiles, get, made, scene, word
-from tests.support.serving import wait_for
+from tests.support.service.faults import FAULTS, caused
+from tests.support.service.keeper import children
+from tests.support.service.scenes import GIVEN, KEPT, MADE, RENEWED, FaultScene, SessionFiles, get, made, scene, word
+from tests.support.service.servers import wait_for
 
 ROWS, MINUTES, WORKERS = 150_000, 30, 2
 FEED = "people"

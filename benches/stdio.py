@@ -11,9 +11,9 @@ from time import perf_counter
 
 from benches.books import demo_books
 from benches.page import README, write_block
-from tests.support.bridging import hosting
-from tests.support.keeping import alive, children
-from tests.support.serving import wait_for
+from tests.support.service.keeper import alive, children
+from tests.support.service.servers import wait_for
+from tests.support.service.stdio import hosting
 
 SMALL = 150_000
 STARTS, CALLS = 7, 500

@@ -18,10 +18,10 @@ from engine.present.answers.budget import tokens_of
 from server.base.settings import Settings
 from server.stores.memory import REFERENCE
 from server.tools.toolbox import TOOLS
-from tests.support import asking
-from tests.support.books import ADVENTUREWORKS, ROOT, load_instance
-from tests.support.serving import SERVE, Called, McpBooks, connected, serving
-from tests.support.wide import DIMENSIONS, METRICS, wide_instance
+from tests.support.answers import calls
+from tests.support.books.loads import ADVENTUREWORKS, ROOT, load_instance
+from tests.support.books.wide import DIMENSIONS, METRICS, wide_instance
+from tests.support.service.servers import SERVE, Called, McpBooks, connected, serving
 
 SMALL = 150_000
 WHOLE = "1000000000"  # tokens
@@ -52,7 +52,7 @@ def goals(books: McpBooks) -> bool:
     """Print the calls of an agent with their goals; return whether all are met."""
     print("\n### What an agent pays\n\n| call | o200k | goal |\n|---|--:|--:|")
     met = [held(f"tools/list, all {len(TOOLS)} tools", counted(advertised(books)), TOOLS_GOAL)]
-    for name, (goal, (tool, asked)) in asking.GOALS.items():
+    for name, (goal, (tool, asked)) in calls.GOALS.items():
         met.append(held(name, length_of(books.call(tool, **asked)), goal))
     return all(met)
 
@@ -73,7 +73,7 @@ def held(name: str, count: int, goal: int) -> bool:
 def share_cut(books: McpBooks) -> None:
     """Print how many of many varied calls of reports are cut, and how many tokens they have."""
     lengths, cut, refused = [], 0, 0
-    for tool, asked in asking.varied(Random(23), VARIED):
+    for tool, asked in calls.varied(Random(23), VARIED):
         called = books.call(tool, **asked)
         refused += called.is_error
         cut += bool(called.result.get("agent_truncated"))
@@ -112,7 +112,7 @@ def served(instance: Path, state: Path) -> Iterator[tuple[McpBooks, McpBooks]]:
         yield books, whole
 
 
-def measure(words: str, instance: Path, state: Path, calls: Mapping[str, asking.Call]) -> None:
+def measure(words: str, instance: Path, state: Path, calls: Mapping[str, calls.Call]) -> None:
     """Print the table of one set of books."""
     print(f"\n### {words}\n\n{HEAD}")
     with served(instance, state) as (books, whole):
@@ -120,7 +120,7 @@ def measure(words: str, instance: Path, state: Path, calls: Mapping[str, asking.
             print(line(name, f"`{tool}`", books.call(tool, **asked), whole.call(tool, **asked)))
 
 
-def last_load(books: McpBooks) -> dict[str, asking.Call]:
+def last_load(books: McpBooks) -> dict[str, calls.Call]:
     """Return the call that describes the last load, where any is remembered: its id is of these books alone."""
     loads = books.ask("list_load_history", limit=1)["loads"]
     return {"the last load": ("get_load_status", {"load_id": loads[0]["load_id"]})} if loads else {}
@@ -133,15 +133,15 @@ def main(_: int) -> None:
         is_met = goals(books)
         share_cut(books)
     print(f"Budget: {Settings().answer_tokens:,} tokens.")
-    largest = {"sales × 2,000 customers × 34 months": asking.LARGEST}
-    measure(f"Demo, {SMALL:,} rows, as `make serve` generates it", demo.instance, demo.state, asking.DEMO | largest)
+    largest = {"sales × 2,000 customers × 34 months": calls.LARGEST}
+    measure(f"Demo, {SMALL:,} rows, as `make serve` generates it", demo.instance, demo.state, calls.DEMO | largest)
     with TemporaryDirectory() as folder:
         if ADVENTUREWORKS.is_dir():
             os.environ["ADVENTUREWORKS"] = str(ADVENTUREWORKS)
             instance, state = ROOT / "instances" / "adventureworks", Path(folder, "adventureworks")
             load_instance(instance, state)
-            measure("AdventureWorks, 39,409 rows", instance, state, asking.ADVENTUREWORKS)
+            measure("AdventureWorks, 39,409 rows", instance, state, calls.ADVENTUREWORKS)
         wide = wide_instance(Path(folder))
-        measure(f"{METRICS} metrics, {DIMENSIONS} dimensions, two rows", wide, wide / ".tieout", asking.WIDE)
+        measure(f"{METRICS} metrics, {DIMENSIONS} dimensions, two rows", wide, wide / ".tieout", calls.WIDE)
     if not is_met:
         sys.exit("an answer is above its goal")

@@ -13,7 +13,7 @@ from benches.timing import Work, in_turns
 from engine.model.profiles import Grant, NameSet, Profile
 from engine.model.scope import Cut
 from server.feeds.instance import read_instance
-from tests.support.fed import Fed, attempt_of
+from tests.support.books.fed import Fed, attempt_of
 
 ROUNDS = 301
 SEEN = Profile(

@@ -21,11 +21,11 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from tests.support.books import ROOT
-from tests.support.browsing import browsing, driven
-from tests.support.mean_files import semicolons
-from tests.support.programs import find_program
-from tests.support.serving import DEADLINE, SERVE, connected, free_port, serving
+from tests.support.books.loads import ROOT
+from tests.support.books.mean_files import semicolons
+from tests.support.machine.browsers import browsing, driven
+from tests.support.machine.programs import find_program
+from tests.support.service.servers import DEADLINE, SERVE, connected, free_port, serving
 
 RUNS = 3
 STEPS = {  # of make serve, each with the line at which the next one begins

@@ -43,9 +43,9 @@ from server.warehouses.engines.postgresql import PostgresWarehouse
 from server.warehouses.facts import WarehouseFacts
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.warehouse import Warehouse
-from tests.support.clickhouse import shared_clickhouse
-from tests.support.sail import sail_server
-from tests.support.warehousing import SAIL_WORKERS
+from tests.support.engines.clickhouse import shared_clickhouse
+from tests.support.engines.sail import sail_server
+from tests.support.engines.warehouses import SAIL_WORKERS
 
 ROUNDS = 11
 PATIENCE = 600.0  # seconds that a statement may take

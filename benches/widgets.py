@@ -5,9 +5,9 @@ import sys
 from statistics import median
 
 from benches.books import demo_books
-from tests.support.browsing import browsing, driven
-from tests.support.programs import find_program
-from tests.support.serving import SERVE, serving
+from tests.support.machine.browsers import browsing, driven
+from tests.support.machine.programs import find_program
+from tests.support.service.servers import SERVE, serving
 
 ROWS = 60_000
 KINDS = {"paint": "until it is painted", "frame": "a frame while scrolling", "fold": "folding all lines"}

@@ -13,8 +13,8 @@ from bpe_openai import get_encoding
 
 from benches.books import demo_books
 from scripts.tools_page import LEFT_OUT, block, masked, shortened
-from tests.support.demo import ROWS
-from tests.support.serving import Called, connected, serving
+from tests.support.books.demo import ROWS
+from tests.support.service.servers import Called, connected, serving
 
 PAGE = Path(__file__).parents[1] / "docs" / "agents.md"
 HEAD = """# Worked conversations

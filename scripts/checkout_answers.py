@@ -13,8 +13,8 @@ from typing import Any
 
 from engine.door import open_books
 from engine.instance.read import read_instance
-from tests.support.books import load_feeds
-from tests.support.fed import Fed
+from tests.support.books.fed import Fed
+from tests.support.books.loads import load_feeds
 
 CALLS = "calls.json"
 MAX_PROFILES = 3

@@ -26,7 +26,7 @@ from scripts.checkout_answers import CALLS
 from tests.differential.books import FileBooks
 from tests.differential.drawing import draw_instance
 from tests.differential.questions import draw_question
-from tests.support.books import ADVENTUREWORKS, OXFORD
+from tests.support.books.loads import ADVENTUREWORKS, OXFORD
 
 ANSWERS = Path(__file__).with_name("checkout_answers.py")
 DEMO_ROWS = 60_000

@@ -16,8 +16,8 @@ from engine.model.notes import NOTES
 from server.base.notes import SERVER_NOTES
 from server.tools.tool import Tool
 from server.tools.toolbox import TOOLS
-from tests.support.demo import ROWS
-from tests.support.serving import connected, serving
+from tests.support.books.demo import ROWS
+from tests.support.service.servers import connected, serving
 
 PAGE = Path(__file__).parents[1] / "docs" / "tools.md"
 HEAD = """# The tools

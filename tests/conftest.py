@@ -15,13 +15,22 @@ from hypothesis import HealthCheck, settings
 
 from server.base.settings import Settings
 from server.run.embedded.platform import platform
-from tests.support.books import ABSENT, ADVENTUREWORKS, ROOT, edited_copy, load_feeds, load_instance, made_once, needs
-from tests.support.demo import DEMO, ROWS, generate
-from tests.support.memo_check import checked_memos
-from tests.support.programs import mark
-from tests.support.serving import McpBooks, Server, connected, serving
+from tests.support.books.demo import DEMO, ROWS, generate
+from tests.support.books.loads import (
+    ABSENT,
+    ADVENTUREWORKS,
+    ROOT,
+    edited_copy,
+    load_feeds,
+    load_instance,
+    made_once,
+    needs,
+)
+from tests.support.checks.memo_check import checked_memos
+from tests.support.machine.programs import mark
+from tests.support.service.servers import McpBooks, Server, connected, serving
 
-pytest_plugins = ["tests.support.fixtures", "tests.support.attached_books"]
+pytest_plugins = ["tests.support.fixtures", "tests.support.books.attached"]
 
 UNCUT = "1000000"  # an answer budget that nothing in these tests exceeds
 AW = ROOT / "instances" / "adventureworks"

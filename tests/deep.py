@@ -43,7 +43,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tests.mutations.__main__ import RULES, read_mutations
-from tests.support.programs import find_program
+from tests.support.machine.programs import find_program
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
 UNITS = "tests/unit/server/warehouses"
@@ -83,9 +83,9 @@ PARTS: Mapping[str, Sequence[str]] = {
 MUTATIONS, SCOPE = "mutations", "scope"
 INSTALL, DRIVERS, PYTHONS, STACK = "install", "drivers", "pythons", "stack"
 MODULES = {
-    INSTALL: "tests.support.fresh_install",
-    DRIVERS: "tests.support.fresh_drivers",
-    PYTHONS: "tests.support.other_pythons",
+    INSTALL: "tests.support.machine.fresh_install",
+    DRIVERS: "tests.support.machine.fresh_drivers",
+    PYTHONS: "tests.support.machine.other_pythons",
     STACK: "tests.integration.stack.containers",
 }
 DIFFERENTIAL = "differential"
@@ -136,7 +136,9 @@ def rounds(part: str) -> list[list[str]]:
         return [[sys.executable, "-m", "tests.differential", str(ROUND), str(seed)]]
     if part == FLAKES:
         searched = [("tests",)] * WHOLE_SUITE + [WAITING] * WAITING_TESTS
-        return [[sys.executable, "-m", "tests.support.flakes", str(seed + n), *of] for n, of in enumerate(searched)]
+        return [
+            [sys.executable, "-m", "tests.support.checks.flakes", str(seed + n), *of] for n, of in enumerate(searched)
+        ]
     if part in MODULES:
         return [[sys.executable, "-m", MODULES[part]]]
     if part in ENGINES:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.running import HERE, TIEOUT, Environment, RunningServer, served, started, until
-from tests.support.books import ROOT, edited_copy
-from tests.support.node import pinned_node
+from tests.support.books.loads import ROOT, edited_copy
+from tests.support.machine.node import pinned_node
 
 
 @pytest.fixture(scope="session")

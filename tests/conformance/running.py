@@ -14,7 +14,7 @@ from secrets import token_urlsafe
 from time import monotonic, sleep
 from typing import Any
 
-from tests.support.serving import free_ports
+from tests.support.service.servers import free_ports
 
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from server.base.settings import Settings
 from tests.conformance.running import RunningServer, inspect
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 PAGE = (ROOT / "docs" / "connect.md").read_text(encoding="utf-8")
 

@@ -16,7 +16,7 @@ from server.tools.tool import built
 from server.tools.toolbox import TOOLS
 from tests.conformance.figures import PNL, SCENARIOS, STATEMENT
 from tests.conformance.running import InspectorRun, RunningServer, inspect, inspector_runs
-from tests.support.programs import missing
+from tests.support.machine.programs import missing
 
 ERAS = ("legacy", "modern")
 MODERN_ONLY = "io.modelcontextprotocol/serverInfo"  # in _meta of every modern result, of no legacy one

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 CORE = "Reads are lazy Polars plans with the cell pushed into them."

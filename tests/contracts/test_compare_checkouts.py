@@ -7,7 +7,7 @@ from pathlib import Path
 from engine.instance.read import STATE
 from scripts.checkout_answers import answers
 from scripts.compare_checkouts import differences, lines, write_drawn
-from tests.support.books import load_feeds
+from tests.support.books.loads import load_feeds
 
 
 def answered(book: Path) -> Path:

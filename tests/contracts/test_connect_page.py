@@ -11,7 +11,7 @@ from server.auth.bearer import DevKey
 from server.base.settings import Settings
 from server.run.commands.serve import announcement
 from server.tools.toolbox import TOOLS
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 PAGE = (ROOT / "docs" / "connect.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

@@ -9,8 +9,8 @@ import pytest
 
 from server.feeds.instance import read_instance
 from server.files.detection import FeedFormat
-from tests.support.books import ROOT, load_feeds
-from tests.support.tracked import tracked
+from tests.support.books.loads import ROOT, load_feeds
+from tests.support.checks.tracked import tracked
 from tests.unit.server.files.test_formats import instance_of, loaded
 
 SERVER = [path for path in tracked("*.py") if path.relative_to(ROOT).parts[0] == "server"]

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 TERMS = re.findall(
     r"^\| (?!Term \|)([^|]+) \| ([^|]+\.) \|$",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.books import ROOT
-from tests.support.tracked import tracked
+from tests.support.books.loads import ROOT
+from tests.support.checks.tracked import tracked
 
 LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
 LONGEST, LONGEST_TEST, SHORTEST = 400, 450, 40  # lines

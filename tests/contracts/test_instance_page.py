@@ -21,10 +21,10 @@ from engine.instance.read import STORE
 from engine.report.report import Report
 from scripts.schemas import SCHEMAS
 from server.feeds.instance import read_instance
-from tests.support.books import load_feeds
-from tests.support.instance_page import LEDGER, MAIN, PAGE, RECIPES, SECOND, SECTIONS, blocks, table, write
-from tests.support.postgres import postgres
-from tests.support.small import figure, figures
+from tests.support.books.instance_page import LEDGER, MAIN, PAGE, RECIPES, SECOND, SECTIONS, blocks, table, write
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import figure, figures
+from tests.support.engines.postgres import postgres
 
 CODE = re.compile("`([^`]+)`")
 WORDS = {("domains", "how"): "over_members", ("domains", "rule"): "over_time"}  # keys for which a word alone stands

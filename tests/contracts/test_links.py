@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from tests.support.books import ROOT
-from tests.support.tracked import tracked
+from tests.support.books.loads import ROOT
+from tests.support.checks.tracked import tracked
 
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([\w-]+))?\)")
 LINKS = [

@@ -3,7 +3,7 @@
 from engine.model.notes import NOTES
 from scripts.tools_page import PAGE, error_types
 from server.base.notes import SERVER_NOTES
-from tests.support.tracked import tracked
+from tests.support.checks.tracked import tracked
 
 
 def test_each_note_and_error_is_in_a_test_and_on_the_page() -> None:

@@ -9,7 +9,7 @@ import yaml
 from scripts.settings_table import PAGE, described, written
 from server.base.settings import Settings
 from server.telemetry.metrics import Metrics
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 PAGES = sorted(PAGE.parent.glob("*.md"))
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)

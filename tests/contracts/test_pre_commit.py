@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import yaml
 
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 IF_NPM = re.compile(r"\$\(if \$\(NPM\),(.+)\)$")
 HOOKS = [

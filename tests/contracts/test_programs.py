@@ -1,4 +1,4 @@
-"""Tests look for programs in one place, tests.support.programs."""
+"""Tests look for programs in one place, tests.support.machine.programs."""
 
 import ast
 import re
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.books import ROOT
-from tests.support.programs import NEEDED
-from tests.support.tracked import tracked
+from tests.support.books.loads import ROOT
+from tests.support.checks.tracked import tracked
+from tests.support.machine.programs import NEEDED
 
 TESTS = [path for path in tracked("tests/*.py") if path.name not in {"programs.py", Path(__file__).name}]
 EXECUTABLES = {executable for executables in NEEDED.values() for executable in executables}

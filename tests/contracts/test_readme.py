@@ -8,9 +8,9 @@ import pytest
 from engine.report.report import Report
 from server.tools.toolbox import TOOLS
 from tests.mutations.__main__ import RULES, read_mutations
-from tests.support.books import ROOT
-from tests.support.tracked import tracked
-from tests.support.worked import tables
+from tests.support.books.loads import ROOT
+from tests.support.books.worked import tables
+from tests.support.checks.tracked import tracked
 from tests.unit.sandbox.own_attacks import MEMORY, RAW
 from tests.unit.sandbox.test_attacks import FORGERIES, OWN
 from tests.unit.sandbox.trap import ATTACKS

@@ -11,9 +11,9 @@ import yaml
 from engine.door import open_books
 from engine.instance.read import STORE
 from server.ingest.rates import open_tables
-from tests.support.books import load_feeds
-from tests.support.instance_page import RECIPES, blocks, table
-from tests.support.small import figures, write_instance
+from tests.support.books.instance_page import RECIPES, blocks, table
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import figures, write_instance
 
 DOMAIN = """
     time: {column: date, grain: day}

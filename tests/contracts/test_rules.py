@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from tests.mutations.__main__ import RULES, Mutation, read_mutations
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 
 def faults(known: Mutation) -> Iterator[str]:

@@ -17,8 +17,8 @@ from detect_secrets.plugins.high_entropy_strings import HighEntropyStringsPlugin
 from detect_secrets.plugins.keyword import DENYLIST
 from detect_secrets.settings import default_settings, get_plugins
 
-from tests.support.books import ROOT
-from tests.support.tracked import tracked
+from tests.support.books.loads import ROOT
+from tests.support.checks.tracked import tracked
 
 KNOWN = ROOT / ".secrets.baseline"
 NOT_OURS = ("constraints/", "package-lock.json", KNOWN.name)  # digests of packages, and of what is known

@@ -22,11 +22,11 @@ from server.feeds.instance import read_instance
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
 from tests.contracts.test_stops import CALLS, SMALL, books_of
-from tests.support.asking import LISTS
-from tests.support.holding import keeping_in
-from tests.support.memo_check import OF_ONE_CALL
-from tests.support.memory import MemoryLoads
-from tests.support.shared_objects import faults, reached, shared_classes
+from tests.support.answers.calls import LISTS
+from tests.support.books.holders import keeping_in
+from tests.support.checks.memo_check import OF_ONE_CALL
+from tests.support.engines.memory import MemoryLoads
+from tests.support.service.shared_objects import faults, reached, shared_classes
 
 SEARCHES = ({"query": "C001"}, {"query": "Nmae1"}, {"dimension": "customer"})
 CHANGING = {  # class to the members that change, and why

@@ -24,10 +24,10 @@ from server.caller.feeds import Feeds
 from server.feeds.instance import read_instance
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
-from tests.support.books import ROOT, load_instance
-from tests.support.holding import keeping_in
-from tests.support.memory import MemoryLoads
-from tests.support.small import write_instance
+from tests.support.books.holders import keeping_in
+from tests.support.books.loads import ROOT, load_instance
+from tests.support.books.small import write_instance
+from tests.support.engines.memory import MemoryLoads
 
 SIZES = SMALL, LARGE = 12, 72
 BOUNDED = 32  # runs that a line may have more: no list of names in a note is longer than 30

@@ -2,8 +2,8 @@
 
 import re
 
-from tests.support.books import ROOT
-from tests.support.tracked import tracked
+from tests.support.books.loads import ROOT
+from tests.support.checks.tracked import tracked
 
 TESTS = ROOT / "tests"
 NAMED = {

@@ -22,8 +22,8 @@ from tests.differential.old_readings import OLD, several
 from tests.differential.questions import QUESTIONS, DrawnQuestion, draw_question, is_cut
 from tests.differential.rankings import OracleRanking, RankedRow
 from tests.differential.references import Reference
-from tests.support.books import load_feeds
-from tests.support.memory import folder_in_memory
+from tests.support.books.loads import load_feeds
+from tests.support.engines.memory import folder_in_memory
 
 QUOTIENT = Context(prec=15, rounding=ROUND_HALF_EVEN)
 CHOICES = tuple(chosen for count in (1, 2) for chosen in combinations(OLD, count))

@@ -13,8 +13,8 @@ from engine.instance.read import STATE
 from engine.model.profiles import EVERYONE
 from server.feeds.instance import read_instance
 from server.ingest.load import BindingFailed, LoadResult
-from tests.support.books import load_feeds
-from tests.support.fed import Fed
+from tests.support.books.fed import Fed
+from tests.support.books.loads import load_feeds
 
 CASES = Path(__file__).parent / "cases"
 Figures = dict[tuple[str, ...], Decimal | None]

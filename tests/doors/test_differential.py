@@ -10,7 +10,7 @@ import pytest
 
 from tests.doors.case_books import CASES, CaseBooks, members, number, parameters, read_case
 from tests.doors.not_yet import DIFFERENTIAL
-from tests.support.fed import SOMEBODY
+from tests.support.books.fed import SOMEBODY
 
 GROUP = CASES / "differential"
 ARGUMENTS = ("metrics", "scenario", "period", "dimensions", "filters", "formulas", "order_by", "top", "subtotals")

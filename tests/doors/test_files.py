@@ -12,7 +12,7 @@ import yaml
 
 from tests.doors.case_books import CASES, CaseBooks, bounds, copy_case, number, parameters, read_case
 from tests.doors.not_yet import FILES
-from tests.support.newcomer import initialised
+from tests.support.books.newcomer import initialised
 
 GROUP = CASES / "files"
 DONE, REFUSES, ASKS = 0, 1, 3  # statuses of the command

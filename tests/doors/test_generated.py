@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.doors.case_books import CaseBooks
-from tests.support.newcomer import initialised
+from tests.support.books.newcomer import initialised
 
 SEED = int(os.environ.get("DOORS_SEED", "0")) or random.randrange(10**9)
 FILES = 10  # of each kind

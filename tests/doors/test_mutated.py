@@ -15,7 +15,7 @@ import xlwt
 from openpyxl import Workbook
 
 from tests.doors.case_books import opened
-from tests.support.newcomer import initialised
+from tests.support.books.newcomer import initialised
 
 SEED = int(os.environ.get("DOORS_SEED", "0")) or random.randrange(10**9)
 TIMES = 3  # that each kind meets each fault

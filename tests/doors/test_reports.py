@@ -12,10 +12,10 @@ import yaml
 from server.ingest.load import BindingFailed
 from tests.doors.case_books import CASES, CaseBooks, Figures, codes, copy_case, number, opened, parameters, read_case
 from tests.doors.not_yet import REPORTS
-from tests.support.forking import tieout
-from tests.support.issuing import DISCOVERY, issuing
-from tests.support.many import ORIGIN, SIGNING_KEY, RawRequest, result, serving_many, write_books
-from tests.support.newcomer import initialised
+from tests.support.books.newcomer import initialised
+from tests.support.service.forks import tieout
+from tests.support.service.issuers import DISCOVERY, issuing
+from tests.support.service.users import ORIGIN, SIGNING_KEY, RawRequest, result, serving_many, write_books
 
 GROUP = CASES / "reports"
 LEDGER_MONTHS = ("2026-01", "2026-02", "2026-03")

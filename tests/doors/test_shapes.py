@@ -9,7 +9,7 @@ import yaml
 
 from tests.doors.case_books import CaseBooks
 from tests.doors.shapes import ANSWERED, REFUSED, RIGHT, ShapedFile
-from tests.support.newcomer import initialised
+from tests.support.books.newcomer import initialised
 
 DONE, REFUSES, ASKS = 0, 1, 3  # statuses of the command
 PERIODS = "2023-01..2026-12"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.doors.shapes import ANSWERED, RIGHT, ShapedFile
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 LONGEST = 120  # seconds without a word, after which the command hangs
 PROMPT = "\n> "

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.identity.providing import HERE
-from tests.support.many import write_books
-from tests.support.node import pinned_node
+from tests.support.machine.node import pinned_node
+from tests.support.service.users import write_books
 
 
 @pytest.fixture(scope="session")

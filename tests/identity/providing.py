@@ -22,8 +22,8 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
-from tests.support.issuing import IssuerKey
-from tests.support.serving import DEADLINE, STARTING, free_port, wait_for
+from tests.support.service.issuers import IssuerKey
+from tests.support.service.servers import DEADLINE, STARTING, free_port, wait_for
 
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"

@@ -13,11 +13,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from scripts.verification import Credentials, Verification
 from tests.identity.providing import SECRET, ClientStorage, IdentityProvider, Person, http, oauth, providing
-from tests.support.issuing import rsa_key
-from tests.support.many import serving_many
-from tests.support.operating import metric
-from tests.support.proxying import Proxy, proxying
-from tests.support.serving import ERAS, Server, free_port
+from tests.support.service.issuers import rsa_key
+from tests.support.service.operations import metric
+from tests.support.service.proxies import Proxy, proxying
+from tests.support.service.servers import ERAS, Server, free_port
+from tests.support.service.users import serving_many
 
 ASKED = {"metrics": ["revenue"], "scenarios": [{"scenario": "actual", "alias": "A"}], "period_start": "2026-01"}
 pytestmark = pytest.mark.program("nginx", "openssl")

@@ -12,9 +12,9 @@ from server.auth.claims import TokenPolicy
 from server.auth.keys import KeyCache, OidcProvider, RefreshTimes
 from server.auth.tokens import VerificationUnavailable
 from tests.identity.providing import HERE, SECRET, IdentityProvider, LoggedIn, by_hand, providing
-from tests.support.issuing import RESOURCE, Issuer, ec_key, rsa_key
-from tests.support.many import RawRequest, result, serving_many
-from tests.support.serving import Server, wait_for
+from tests.support.service.issuers import RESOURCE, Issuer, ec_key, rsa_key
+from tests.support.service.servers import Server, wait_for
+from tests.support.service.users import RawRequest, result, serving_many
 
 ELSEWHERE = "https://elsewhere.example.com/mcp"
 OLD, NEW = rsa_key("one"), ec_key("two")

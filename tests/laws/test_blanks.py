@@ -28,8 +28,8 @@ from tests.laws.oracle.requests import OF_METRICS, OracleRequest, cells, line_of
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import opened
 from tests.laws.test_ranking import RANKABLE, others_cells
-from tests.support.depth import SHORT
-from tests.support.inspecting import rows_of
+from tests.support.books.inspected import rows_of
+from tests.support.checks.depth import SHORT
 
 REQUESTS = (2, 3) if SHORT else (4, 6)  # of each book
 

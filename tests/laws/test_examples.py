@@ -21,7 +21,7 @@ from tests.laws.scoped.law import seen_books
 from tests.laws.scoped.mistakes import MISTAKEN, OF_EVERY_BOOKS, Sent, has_data, some_mistakes, unanswered
 from tests.laws.scoped.profiles import ProfileSpec
 from tests.laws.scoped.writing import ScopedTools
-from tests.support.memory import folder_in_memory
+from tests.support.engines.memory import folder_in_memory
 
 SOME = 40  # mistakes in the calls of each books
 

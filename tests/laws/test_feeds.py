@@ -36,12 +36,12 @@ from server.feeds.instance import ServedInstance, read_instance
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
 from tests.laws.scoped.profiles import NEW, NOBODY, UNASSIGNED, ProfileSpec, World, profiles_asked
-from tests.support.books import load_feeds
-from tests.support.fed import BEGIN, SOMEBODY
-from tests.support.fed import given as granted_to_somebody
-from tests.support.holding import keeping_in
-from tests.support.memory import MemoryLoads
-from tests.support.small import write_instance
+from tests.support.books.fed import BEGIN, SOMEBODY
+from tests.support.books.fed import given as granted_to_somebody
+from tests.support.books.holders import keeping_in
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import write_instance
+from tests.support.engines.memory import MemoryLoads
 
 PRODUCTS, REGIONS, CUSTOMERS = ("A", "B", "C", "D"), ("EU", "US"), ("X", "Y")
 TREE = {"North": ("A", "B"), "South": ("C",)}  # D is in no node

@@ -39,10 +39,10 @@ from tests.laws.oracle.references import OracleCell, OracleSide, OracleVariance,
 from tests.laws.oracle.requests import BREAKDOWNS, PARTS, OracleRequest, cells, line_of, narrowed, ranges, requests
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import STATEMENT, opened
-from tests.support.books import ROOT
-from tests.support.depth import SHORT
-from tests.support.drilling import figure_behind
-from tests.support.inspecting import rows_of
+from tests.support.answers.drills import figure_behind
+from tests.support.books.inspected import rows_of
+from tests.support.books.loads import ROOT
+from tests.support.checks.depth import SHORT
 
 FILTERABLE = tuple(keys for keys in BREAKDOWNS if keys and AXIS not in keys)
 

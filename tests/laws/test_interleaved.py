@@ -17,7 +17,7 @@ from tests.laws.scoped.books import ALL_DOMAINS, LEAVES, METRICS, random_books
 from tests.laws.scoped.calls import BudgetedCall, calls
 from tests.laws.scoped.profiles import GrantSpec, ProfileSpec, Restriction, profiles_asked
 from tests.laws.scoped.writing import EVERYTHING, Held, ScopedTools
-from tests.support.memory import folder_in_memory
+from tests.support.engines.memory import folder_in_memory
 
 CALLERS = (Principal("ada"), Principal("bob"))
 THREADS = 4

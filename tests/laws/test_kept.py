@@ -11,8 +11,8 @@ from tests.laws.scoped.books import GL, ScopedBooks, ScopedRow, random_books
 from tests.laws.scoped.cutting import Sight
 from tests.laws.scoped.profiles import ProfileSpec, profiles_asked
 from tests.laws.scoped.writing import profiles_text, write
-from tests.support.books import load_instance
-from tests.support.memory import folder_in_memory
+from tests.support.books.loads import load_instance
+from tests.support.engines.memory import folder_in_memory
 
 ASKED: dict[str, Any] = {
     "scenarios": {"A": "actual", "B": "budget", "V": "var(actual,budget)"},

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from server.feeds.feeds import LoadStatus
-from tests.support.feeding import ONCE_A_YEAR, attempts, running
-from tests.support.forking import tieout
-from tests.support.serving import connected, serving
-from tests.support.small import write_instance
+from tests.support.books.small import write_instance
+from tests.support.service.daemons import ONCE_A_YEAR, attempts, running
+from tests.support.service.forks import tieout
+from tests.support.service.servers import connected, serving
 
 pytestmark = pytest.mark.usefixtures("history")
 HEAD = "date,account,amount\n"

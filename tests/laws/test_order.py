@@ -26,8 +26,8 @@ from tests.laws.scoped.books import ScopedBooks, random_books
 from tests.laws.scoped.calls import BudgetedCall, calls
 from tests.laws.scoped.profiles import profiles_asked
 from tests.laws.scoped.writing import Held, write
-from tests.support.books import edited_copy, load_feeds
-from tests.support.memory import MemoryLoads, folder_in_memory
+from tests.support.books.loads import edited_copy, load_feeds
+from tests.support.engines.memory import MemoryLoads, folder_in_memory
 
 CALLERS = (Principal("ada"), Principal("bob"), Principal("cyd"))
 OF_DEMO = (

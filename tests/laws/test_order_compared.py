@@ -13,8 +13,8 @@ from tests.laws.order.chains import write_chains
 from tests.laws.order.law import BrokenOrder, hold_at_once, hold_fewest
 from tests.laws.order.steps import SequenceStep
 from tests.laws.scoped.calls import BudgetedCall
-from tests.support.books import load_feeds
-from tests.support.memory import MemoryLoads
+from tests.support.books.loads import load_feeds
+from tests.support.engines.memory import MemoryLoads
 
 ANSWER = b'{"data_ref":"ds_%b","values":[1,20],"notes":["a"],"made_at":"2026-01-0%b","file_id":"%b"}'
 USUAL = ANSWER % (b"a" * 32, b"1", b"f1")

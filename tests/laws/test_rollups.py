@@ -21,7 +21,7 @@ from tests.laws.oracle.requests import requests
 from tests.laws.oracle.strategies import random_books, rollups_by
 from tests.laws.oracle.writing import opened
 from tests.laws.test_figures import REQUESTS
-from tests.support.inspecting import rows_of
+from tests.support.books.inspected import rows_of
 
 Read = Callable[[Partition], pl.DataFrame]
 VERSIONS = ("catalogue_version", "data_version")

@@ -24,13 +24,13 @@ from server.feeds.instance import read_instance
 from server.tools.toolbox import REQUESTS
 from server.wire.arguments import read_request
 from tests.laws.scoped.answering import plain, told
-from tests.support.books import load_feeds
-from tests.support.depth import SHORT
-from tests.support.fed import SOMEBODY, attempt_of
-from tests.support.holding import keeping_in
-from tests.support.memory import MemoryLoads, folder_in_memory
-from tests.support.small import write_instance
-from tests.support.watched_store import WatchedStore
+from tests.support.books.fed import SOMEBODY, attempt_of
+from tests.support.books.holders import keeping_in
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import write_instance
+from tests.support.checks.depth import SHORT
+from tests.support.engines.memory import MemoryLoads, folder_in_memory
+from tests.support.engines.watched import WatchedStore
 
 Arguments = Callable[[str], dict[str, Any]]  # of a call that names something
 HIDDEN, NEVER = "wwwww", "zzzzz"  # like no other name; nothing has the second

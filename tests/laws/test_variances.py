@@ -25,9 +25,9 @@ from tests.laws.scoped.calls import LARGE, variance
 from tests.laws.scoped.law import seen_books
 from tests.laws.scoped.profiles import ProfileSpec
 from tests.laws.scoped.writing import ScopedTools
-from tests.support.drilling import calls_explained, exactly
-from tests.support.explaining import contributions, fraction
-from tests.support.memory import folder_in_memory
+from tests.support.answers.drills import calls_explained, exactly
+from tests.support.books.explained import contributions, fraction
+from tests.support.engines.memory import folder_in_memory
 
 Known = tuple[ScopedBooks, tuple[ProfileSpec, ...]]
 

@@ -17,9 +17,9 @@ from tests.laws.scoped.calls import BudgetedCall, calls
 from tests.laws.scoped.law import broken_calls, seen_books
 from tests.laws.scoped.profiles import ProfileSpec
 from tests.laws.test_figures import by_cell, compare
-from tests.support.attaching import ATTACHABLE, attached_versions
-from tests.support.clouds import CLOUDS
-from tests.support.warehousing import DEEP, ENGINES, versions_in_engine
+from tests.support.engines.attached_tables import ATTACHABLE, attached_versions
+from tests.support.engines.clouds import CLOUDS
+from tests.support.engines.warehouses import DEEP, ENGINES, versions_in_engine
 
 pytestmark = pytest.mark.usefixtures("stores_in_warehouses", "attached_stores")
 opens = [*([] if CLOUDS else map(versions_in_engine, DEEP or ENGINES)), *map(attached_versions, ATTACHABLE)]

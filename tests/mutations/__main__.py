@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 RULES = Path(__file__).with_name("rules.toml")
 PAGE = Path(__file__).with_name("README.md")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.books import OXFORD, ROOT, UserLoad, edited_copy, load_as_user, needs
-from tests.support.serving import ERAS, McpBooks, Server, connected, serving
+from tests.support.books.loads import OXFORD, ROOT, UserLoad, edited_copy, load_as_user, needs
+from tests.support.service.servers import ERAS, McpBooks, Server, connected, serving
 
 INSTANCE = ROOT / "instances" / "oxford"
 AW = ROOT / "instances" / "adventureworks"

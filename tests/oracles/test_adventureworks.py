@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.books import ADVENTUREWORKS
-from tests.support.oracles import TOTAL, exactly, metrics, oracle_of, same_share, statement
-from tests.support.serving import McpBooks
+from tests.support.answers.oracles import TOTAL, exactly, metrics, oracle_of, same_share, statement
+from tests.support.books.loads import ADVENTUREWORKS
+from tests.support.service.servers import McpBooks
 
 WHOLE = {"orig": ("2005-07", "2008-06"), "asis": ("2010-12", "2013-12")}
 SCENARIOS = {"orig": ("actual", "budget"), "asis": ("actual_shipped", "budget_shipped")}

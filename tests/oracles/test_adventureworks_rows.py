@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.oracles.test_adventureworks import SCENARIOS, WHOLE, line, oracle
-from tests.support.books import ADVENTUREWORKS
-from tests.support.drilling import calls, digits, figure_behind
-from tests.support.oracles import exactly, statement
-from tests.support.serving import McpBooks
+from tests.support.answers.drills import calls, digits, figure_behind
+from tests.support.answers.oracles import exactly, statement
+from tests.support.books.loads import ADVENTUREWORKS
+from tests.support.service.servers import McpBooks
 
 CAP = 10_000
 

@@ -8,8 +8,8 @@ import yaml
 
 from engine.facts.manifest import pin_current
 from tests.conftest import AW
-from tests.support.books import ADVENTUREWORKS, edited_copy, load_instance, needs
-from tests.support.postgres import postgres
+from tests.support.books.loads import ADVENTUREWORKS, edited_copy, load_instance, needs
+from tests.support.engines.postgres import postgres
 
 TABLES = {
     "DimAccount": """

@@ -8,9 +8,9 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from functools import cache
 from typing import Any
 
-from tests.support.books import ADVENTUREWORKS
-from tests.support.oracles import TOTAL, metrics
-from tests.support.serving import McpBooks
+from tests.support.answers.oracles import TOTAL, metrics
+from tests.support.books.loads import ADVENTUREWORKS
+from tests.support.service.servers import McpBooks
 
 HEADCOUNT, UNITS, FEET = "96", "97", "99"
 SIGNS = {"+": 1, "-": -1, "~": 0}

@@ -16,9 +16,9 @@ from engine.door import Door
 from engine.model.errors import Refusal
 from engine.report.report import Report
 from server.feeds.instance import ServedInstance, read_instance
-from tests.support.attaching import ATTACHABLE, attached_versions
-from tests.support.books import ROOT
-from tests.support.warehousing import ENGINES, versions_in_engine
+from tests.support.books.loads import ROOT
+from tests.support.engines.attached_tables import ATTACHABLE, attached_versions
+from tests.support.engines.warehouses import ENGINES, versions_in_engine
 
 AW = ROOT / "instances" / "adventureworks"
 ROWS = 300

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.books import OXFORD, UserLoad
-from tests.support.oracles import TOTAL, exactly, metrics, oracle_of, statement
-from tests.support.serving import McpBooks, Server, connected
+from tests.support.answers.oracles import TOTAL, exactly, metrics, oracle_of, statement
+from tests.support.books.loads import OXFORD, UserLoad
+from tests.support.service.servers import McpBooks, Server, connected
 
 YEARS: dict[str, Any] = {"period_start": "2014", "period_end": "2018"}
 MONTHS = {"period_start": "2014-01", "period_end": "2018-01"}

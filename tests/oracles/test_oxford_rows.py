@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.oracles.test_oxford import BY_PERIOD, YEARS, dated_files, held, oracle, total
-from tests.support.drilling import digits
-from tests.support.oracles import TOTAL, exactly, metrics
-from tests.support.serving import McpBooks
+from tests.support.answers.drills import digits
+from tests.support.answers.oracles import TOTAL, exactly, metrics
+from tests.support.service.servers import McpBooks
 
 
 @pytest.mark.parametrize(("name", "bounds"), BY_PERIOD)

@@ -11,8 +11,8 @@ import pytest
 
 from engine.door import Door
 from engine.instance.documents import InstanceFaults
-from tests.support.inspecting import rows_of
-from tests.support.small import figure, figures, small_books
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import figure, figures, small_books
 
 AMOUNTS = ("-30", "-0.01", "0", "0", "0.01", "100", "250.50", "500", "500.01")
 LATER = ("2026-02-01 actual P -7", "2026-02-02 actual P 9")

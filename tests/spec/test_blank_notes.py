@@ -13,7 +13,7 @@ from engine.model.formulas import Nothing
 from engine.model.notes import BLANKS, Note, by_code, messages, notes_as_data
 from engine.report.inspection import Inspection
 from engine.report.report import Report
-from tests.support.small import figures, small_books
+from tests.support.books.small import figures, small_books
 
 FACTS = {
     "gl": """

@@ -13,7 +13,7 @@ import pytest
 from engine.door import Door
 from engine.instance.documents import InstanceFaults
 from server.feeds.instance import read_instance
-from tests.support.small import codes, figure, figures, granting, small_books, write_instance
+from tests.support.books.small import codes, figure, figures, granting, small_books, write_instance
 
 A = {"A": "actual"}
 

@@ -11,11 +11,11 @@ import pytest
 
 from engine.door import Door
 from engine.model.errors import BadArguments
-from tests.support.drilling import calls, figure_behind
-from tests.support.explaining import contributions, explained, fraction
-from tests.support.inspecting import UNCUT, rows_of
-from tests.support.reading import answer
-from tests.support.small import codes, figure, figures, small_books
+from tests.support.answers.drills import calls, figure_behind
+from tests.support.answers.reader import answer
+from tests.support.books.explained import contributions, explained, fraction
+from tests.support.books.inspected import UNCUT, rows_of
+from tests.support.books.small import codes, figure, figures, small_books
 
 OUTLOOK = {"Outlook": "actual+forecast"}
 MONTHS = [f"2021-{month:02}" for month in range(1, 13)]

@@ -15,9 +15,9 @@ from engine.model.notes import messages
 from engine.report.report import Report
 from server.ingest.load import BindingFailed
 from tests.spec.test_cases_time import PY, daily, of
-from tests.support.calendars import four_four_five, table
-from tests.support.inspecting import ledger, rows_of
-from tests.support.small import codes, figures, small_books
+from tests.support.books.calendars import four_four_five, table
+from tests.support.books.inspected import ledger, rows_of
+from tests.support.books.small import codes, figures, small_books
 
 SUNDAY = date(2019, 12, 29)
 RETAIL = {2020: four_four_five(52), 2021: four_four_five(53), 2022: four_four_five(52)}

@@ -14,8 +14,8 @@ import pytest
 from engine.door import Door
 from engine.model.errors import BadPeriod, GrainUnavailable
 from tests.spec.test_cases_time import daily, of
-from tests.support.calendars import table
-from tests.support.small import figures
+from tests.support.books.calendars import table
+from tests.support.books.small import figures
 
 FIRST, LAST = date(2024, 1, 5), date(2026, 12, 25)
 

@@ -12,7 +12,7 @@ from engine.door import Door
 from engine.present.answers.reports import answer
 from engine.present.blocks import table
 from engine.report.report import Report
-from tests.support.small import codes, figure, figures, small_books
+from tests.support.books.small import codes, figure, figures, small_books
 
 UNCUT = 10**9  # tokens
 BOTH = {"A": "actual", "B": "budget", "V": "var(actual,budget)", "%": "var_pct(actual,budget)"}

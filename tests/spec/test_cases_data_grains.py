@@ -13,9 +13,9 @@ from engine.door import Door
 from engine.model.errors import GrainUnavailable
 from engine.present.answers.catalogue import scenario_json
 from tests.spec.test_cases_time import daily, of
-from tests.support.calendars import four_four_five, table
-from tests.support.inspecting import rows_of
-from tests.support.small import codes, figure, figures, small_books
+from tests.support.books.calendars import four_four_five, table
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import codes, figure, figures, small_books
 
 A = {"A": "actual"}
 FOUR_WEEKS = table(date(2023, 12, 11), dict.fromkeys((2024, 2025), (4,) * 13), by_week=True)

@@ -10,7 +10,7 @@ import pytest
 
 from engine.door import Door
 from engine.model.errors import DimensionUnavailable, MixedDomains
-from tests.support.small import figures, small_books
+from tests.support.books.small import figures, small_books
 
 A = {"A": "actual"}
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.door import Door, open_books
 from engine.present.answers.reports import details
-from tests.support.dated_loads import DatedLedger
+from tests.support.books.dated_loads import DatedLedger
 
 A = {"A": "actual"}
 MONTHS = [f"2021-{month:02}" for month in range(1, 7)]

@@ -14,10 +14,10 @@ from engine.model.errors import AmbiguousWeight
 from engine.model.exact import Exact
 from engine.notes.weight_notes import ROWS, TOTAL
 from engine.report.report import Report
-from tests.support.drilling import calls, figure_behind
-from tests.support.inspecting import rows_of
-from tests.support.reading import answer
-from tests.support.small import codes, figure, figures, small_books
+from tests.support.answers.drills import calls, figure_behind
+from tests.support.answers.reader import answer
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import codes, figure, figures, small_books
 
 A = {"A": "actual"}
 JAN = "2021-01"

@@ -15,10 +15,10 @@ from engine.model.requests import ColumnRequest, MetricRequest, StatementRequest
 from engine.plans.figures import plan_metrics, plan_statement
 from engine.queries.reports import metric_query, statement_query
 from engine.report.run import run
-from tests.support.depth import SHORT
-from tests.support.drilling import calls, exactly, figure_behind
-from tests.support.inspecting import CAP, FACTS, UNCUT, ledger, rows_of
-from tests.support.reading import answer
+from tests.support.answers.drills import calls, exactly, figure_behind
+from tests.support.answers.reader import answer
+from tests.support.books.inspected import CAP, FACTS, UNCUT, ledger, rows_of
+from tests.support.checks.depth import SHORT
 
 
 @pytest.fixture(scope="module")

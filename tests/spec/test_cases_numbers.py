@@ -15,9 +15,9 @@ from engine.present.answers import reports
 from engine.present.answers.budget import tokens
 from engine.present.blocks import table as render_block
 from engine.report.report import Report
-from tests.support.books import load_instance
-from tests.support.reading import answer
-from tests.support.small import figure, figures, small_books, write_ledger
+from tests.support.answers.reader import answer
+from tests.support.books.loads import load_instance
+from tests.support.books.small import figure, figures, small_books, write_ledger
 
 JAN = "2021-01"
 A = {"A": "actual"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.door import Door
-from tests.support.small import codes, figure, figures, small_books
+from tests.support.books.small import codes, figure, figures, small_books
 
 A = {"A": "actual"}
 

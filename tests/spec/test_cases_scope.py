@@ -15,9 +15,9 @@ from engine.plans.figures import plan_metrics
 from engine.queries.reports import metric_query
 from engine.report.run import run
 from server.feeds.instance import read_instance
-from tests.support.books import load_feeds, load_instance
-from tests.support.inspecting import FACTS, ledger, rows_of
-from tests.support.small import codes, figure, figures, granting, small_books, write_instance
+from tests.support.books.inspected import FACTS, ledger, rows_of
+from tests.support.books.loads import load_feeds, load_instance
+from tests.support.books.small import codes, figure, figures, granting, small_books, write_instance
 
 JAN = "2021-01"
 A = {"A": "actual"}

@@ -11,7 +11,7 @@ import pytest
 from engine.door import Door
 from engine.model.errors import BadPeriod, DimensionUnavailable, GrainUnavailable, MixedGrains, Refusal
 from engine.model.exact import Exact
-from tests.support.small import codes, figure, figures, small_books
+from tests.support.books.small import codes, figure, figures, small_books
 
 A = {"A": "actual"}
 PY = {"PY": "actual@py"}

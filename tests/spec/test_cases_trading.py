@@ -14,8 +14,8 @@ from engine.door import Door
 from engine.model.errors import BadPeriod, DimensionUnavailable, GrainUnavailable
 from tests.spec.test_cases_calendars import ROWS, total
 from tests.spec.test_cases_time import daily, of
-from tests.support.calendars import four_four_five, table
-from tests.support.small import codes, figures, small_books
+from tests.support.books.calendars import four_four_five, table
+from tests.support.books.small import codes, figures, small_books
 
 A = {"A": "actual"}
 WEEKS = table(

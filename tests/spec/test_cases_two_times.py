@@ -19,9 +19,9 @@ from engine.report.report import Report
 from tests.laws.oracle.asking import behind
 from tests.spec.test_cases_calendars import posted, total
 from tests.spec.test_cases_trading import WEEKS
-from tests.support.drilling import figure_behind
-from tests.support.inspecting import rows_of
-from tests.support.small import figures, small_books
+from tests.support.answers.drills import figure_behind
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import figures, small_books
 
 A = {"A": "actual"}
 LEDGER = """

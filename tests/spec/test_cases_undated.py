@@ -13,9 +13,9 @@ from engine.door import Door
 from engine.model.errors import BadPeriod, DimensionUnavailable, Refusal
 from engine.present.answers.full_reports import freshness_json, full_period_json
 from engine.present.answers.reports import short_freshness
-from tests.support.drilling import exactly
-from tests.support.inspecting import ledger, rows_of
-from tests.support.small import codes, figure, figures
+from tests.support.answers.drills import exactly
+from tests.support.books.inspected import ledger, rows_of
+from tests.support.books.small import codes, figure, figures
 
 UNDATED = "(undated)"
 FACTS = """\

@@ -16,7 +16,7 @@ from engine.present.answers.budget import NOT_KEPT
 from engine.present.answers.explanations import explanation_answer
 from engine.report.explained_lists import present
 from engine.report.explanation import Explanation
-from tests.support.explaining import (
+from tests.support.books.explained import (
     MARGINS,
     PROFITS,
     contributions,
@@ -28,7 +28,7 @@ from tests.support.explaining import (
     sides,
     write_books,
 )
-from tests.support.small import small_books
+from tests.support.books.small import small_books
 
 Write = Callable[..., Door]
 LARGE = 1_000_000  # tokens

@@ -24,9 +24,9 @@ from engine.queries.explanations import LINES
 from engine.report.explanation import Explanation
 from engine.report.transform import ScriptOutput, transformed
 from tests.spec.test_currency_notes import A, books
-from tests.support.explaining import BOTH, explained
-from tests.support.inspecting import rows_of
-from tests.support.reading import answer
+from tests.support.answers.reader import answer
+from tests.support.books.explained import BOTH, explained
+from tests.support.books.inspected import rows_of
 
 UNCUT = 10**9
 

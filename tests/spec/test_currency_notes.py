@@ -10,7 +10,7 @@ import pytest
 
 from engine.door import Door
 from engine.report.report import Report
-from tests.support.small import codes, figure, small_books
+from tests.support.books.small import codes, figure, small_books
 
 A = {"A": "actual"}
 ROWS = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.spec.test_cases_variance import driven
-from tests.support.explaining import explained, fraction, write_books
+from tests.support.books.explained import explained, fraction, write_books
 
 
 @pytest.mark.parametrize("top", [1, 2, 5])

@@ -9,10 +9,10 @@ import pytest
 
 from server.caller.caller import CallerDatasets
 from tests.laws.scoped.mistakes import has_data
-from tests.support.books import load_instance
-from tests.support.calendars import four_four_five, table
-from tests.support.fed import Fed
-from tests.support.small import write_instance
+from tests.support.books.calendars import four_four_five, table
+from tests.support.books.fed import Fed
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_instance
 
 DOMAIN = """
 time: {column: date, grain: month}

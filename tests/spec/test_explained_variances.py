@@ -28,8 +28,9 @@ from engine.report.explanation import Explanation
 from engine.report.report import Report
 from engine.report.snapshots import keep, opened
 from server.feeds.instance import read_instance
-from tests.support.drilling import calls_explained, exactly
-from tests.support.explaining import (
+from tests.support.answers.drills import calls_explained, exactly
+from tests.support.answers.workbooks import go_on, grid
+from tests.support.books.explained import (
     BOTH,
     MARGINS,
     PROFITS,
@@ -40,11 +41,10 @@ from tests.support.explaining import (
     parts,
     write_books,
 )
-from tests.support.inspecting import rows_of
-from tests.support.small import small_books, write_instance
-from tests.support.watched_store import WatchedStore
-from tests.support.workbooks import go_on, grid
-from tests.support.worked import PageTable, tables
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import small_books, write_instance
+from tests.support.books.worked import PageTable, tables
+from tests.support.engines.watched import WatchedStore
 
 Write = Callable[..., Door]
 MADE = ExportStamp(at=datetime(2026, 11, 23, 9, 30, tzinfo=UTC), subject="ann")

@@ -16,14 +16,14 @@ from engine.door import Door
 from engine.model.errors import Refusal
 from engine.present.blocks import table as render_block
 from engine.report.report import Report
-from tests.support.calendars import four_four_five
-from tests.support.calendars import table as weeks_table
-from tests.support.dated_loads import DatedLedger
-from tests.support.drilling import calls, figure_behind
-from tests.support.inspecting import rows_of
-from tests.support.reading import answer
-from tests.support.small import codes, figure, figures, small_books
-from tests.support.worked import PAGE, PageCell, PageTable, Place, day_of, tables
+from tests.support.answers.drills import calls, figure_behind
+from tests.support.answers.reader import answer
+from tests.support.books.calendars import four_four_five
+from tests.support.books.calendars import table as weeks_table
+from tests.support.books.dated_loads import DatedLedger
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import codes, figure, figures, small_books
+from tests.support.books.worked import PAGE, PageCell, PageTable, Place, day_of, tables
 
 DOMAINS, FRESHNESS, EXPLAINED = "Several domains", "Freshness", "Explained variances"
 TABLES = [table for table in tables() if table.section not in (DOMAINS, FRESHNESS, EXPLAINED)]

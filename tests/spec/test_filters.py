@@ -11,8 +11,8 @@ import pytest
 from engine.door import Door
 from engine.model.errors import BadArguments, BadPeriod
 from engine.model.exact import Exact
-from tests.support.inspecting import rows_of
-from tests.support.small import figure, figures, small_books
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import figure, figures, small_books
 
 A = {"A": "actual"}
 YEAR = ("2021-01", "2021-12")

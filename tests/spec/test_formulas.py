@@ -14,8 +14,8 @@ from engine.door import Door
 from engine.model.errors import BadArguments, MixedDomains, UnknownName
 from engine.model.exact import Exact
 from engine.report.report import Report
-from tests.support.reading import answer
-from tests.support.small import small_books
+from tests.support.answers.reader import answer
+from tests.support.books.small import small_books
 
 ASKED: dict[str, Any] = {"scenarios": {"A": "actual"}, "period": "2021"}
 

@@ -11,7 +11,7 @@ from engine.present.answers.rows import rows_answer
 from engine.present.blocks import MOST_ROWS, grid
 from engine.queries.rows import row_query
 from engine.report.inspection import Inspection, inspect
-from tests.support.inspecting import CAP, UNCUT, ledger
+from tests.support.books.inspected import CAP, UNCUT, ledger
 
 SIGNED = """
     2021-01-05 actual Sales   E1 J1 1234567.89 a

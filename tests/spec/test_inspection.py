@@ -16,9 +16,9 @@ from engine.present.answers.budget import tokens
 from engine.present.answers.rows import rows_answer
 from engine.queries.rows import row_query
 from engine.report.inspection import inspect
-from tests.support.drilling import exactly
-from tests.support.inspecting import CAP, FACTS, UNCUT, ledger, rows_of
-from tests.support.small import small_books
+from tests.support.answers.drills import exactly
+from tests.support.books.inspected import CAP, FACTS, UNCUT, ledger, rows_of
+from tests.support.books.small import small_books
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from engine.model.errors import AmbiguousWeight
-from tests.support.books import load_feeds
-from tests.support.fed import SOMEBODY, Fed
-from tests.support.memory import MemoryLoads
-from tests.support.small import small_books, write_instance
+from tests.support.books.fed import SOMEBODY, Fed
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import small_books, write_instance
+from tests.support.engines.memory import MemoryLoads
 
 A = [{"scenario": "actual"}]
 JAN = {"period_start": "2021-01"}

@@ -11,7 +11,7 @@ from engine.model.errors import BadArguments, DimensionUnavailable
 from engine.model.requests import SearchRequest
 from engine.report.report import Report
 from engine.report.snapshots import keep, opened
-from tests.support.small import figure, figures, small_books
+from tests.support.books.small import figure, figures, small_books
 
 A = {"A": "actual"}
 JAN = "2026-01"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.books import load_feeds
-from tests.support.fed import SOMEBODY, Fed
-from tests.support.memory import MemoryLoads
-from tests.support.small import write_instance
+from tests.support.books.fed import SOMEBODY, Fed
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import write_instance
+from tests.support.engines.memory import MemoryLoads
 
 LEDGER = """
     date       scenario entity cost_centre amount

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.model.errors import Refusal
-from tests.support.memo_keys import Part, kept_values
-from tests.support.varied import MORE, WHO, VariedBooks, calls, metric, more_calls
+from tests.support.books.varied import MORE, WHO, VariedBooks, calls, metric, more_calls
+from tests.support.checks.memo_keys import Part, kept_values
 
 AGAIN = 30  # calls that are asked once more when other members are loaded
 UNTOLD: Mapping[str, set[Part]] = {  # parts that tell no values apart in these books, by the reason

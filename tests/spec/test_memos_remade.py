@@ -15,9 +15,9 @@ from engine.books.reader import Reader
 from engine.model.caching import LazyTable
 from engine.model.errors import Refusal
 from engine.plans.base_groups import AccumulatorTarget, BaseGroup
-from tests.support.books import ROOT
-from tests.support.memo_check import NOT_REMADE, Checks, MemoDiffers, checked_memos
-from tests.support.varied import WHO, VariedBooks, calls, metric, statement
+from tests.support.books.loads import ROOT
+from tests.support.books.varied import WHO, VariedBooks, calls, metric, statement
+from tests.support.checks.memo_check import NOT_REMADE, Checks, MemoDiffers, checked_memos
 
 LISTED = set(re.findall(r"^\| `(\S.*?)` \|", (ROOT / "docs" / "memos.md").read_text(encoding="utf-8"), re.MULTILINE))
 HELD = {  # memos that books always meet in these calls

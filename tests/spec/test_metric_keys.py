@@ -9,8 +9,8 @@ import pytest
 from engine.door import Door, open_books
 from engine.instance.documents import InstanceFaults
 from engine.model.errors import BadArguments, MixedDomains, UnknownName
-from tests.support.inspecting import rows_of
-from tests.support.small import figure, figures, small_books
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import figure, figures, small_books
 
 DOMAIN = """
 time: {column: date}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engine.door import Door
-from tests.support.inspecting import rows_of
-from tests.support.small import figure, figures, granting, small_books
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import figure, figures, granting, small_books
 
 A = {"A": "actual"}
 MONTH: dict[str, Any] = {"scenarios": A, "period": "2026-02"}

@@ -10,7 +10,7 @@ import pytest
 from engine.door import Door
 from engine.report.data import Comparison
 from engine.report.report import Report
-from tests.support.small import figures, small_books
+from tests.support.books.small import figures, small_books
 
 FORMULAS = {
     "plus": "a + c",

@@ -9,8 +9,8 @@ import pytest
 
 from engine.door import Door
 from engine.report.report import Report
-from tests.support.explaining import explained
-from tests.support.small import small_books
+from tests.support.books.explained import explained
+from tests.support.books.small import small_books
 
 FACTS = """
 date scenario entity amount

@@ -20,9 +20,9 @@ from server.feeds.instance import read_instance
 from server.stores.memory import new_reference
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
-from tests.support.holding import keeping_in
-from tests.support.memory import MemoryLoads
-from tests.support.small import figures, small_books
+from tests.support.books.holders import keeping_in
+from tests.support.books.small import figures, small_books
+from tests.support.engines.memory import MemoryLoads
 
 ACTUAL = {"Actuals": "actual"}
 EVERYONE = "everyone: {scenarios: {'*': {}}}\nassign: [{subject: dev, profile: everyone}]\n"

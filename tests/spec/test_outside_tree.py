@@ -11,7 +11,7 @@ import pytest
 from engine.door import Door
 from engine.instance.documents import InstanceFaults
 from engine.report.report import Report
-from tests.support.small import figures, small_books
+from tests.support.books.small import figures, small_books
 
 A, B = {"A": "actual"}, {"B": "budget"}
 ROWS = """

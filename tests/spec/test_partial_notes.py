@@ -10,7 +10,7 @@ from typing import Any
 from engine.door import Door
 from engine.model.notes import messages
 from engine.report.report import Report
-from tests.support.small import figures, small_books
+from tests.support.books.small import figures, small_books
 
 SATURDAY = 5
 A, B = {"A": "actual"}, {"B": "budget"}

@@ -7,7 +7,7 @@ import pytest
 
 from engine.door import Door
 from engine.model.errors import Refusal
-from tests.support.small import figure, small_books
+from tests.support.books.small import figure, small_books
 
 DOMAIN = """
 time: {column: date, grain: month}

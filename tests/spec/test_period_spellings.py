@@ -12,8 +12,8 @@ from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
 from engine.model.errors import BadPeriod, MixedGrains, UnknownName
 from engine.model.exact import Exact
 from engine.model.requests import Exclusion
-from tests.support.calendars import four_four_five, table
-from tests.support.small import figure, figures, small_books
+from tests.support.books.calendars import four_four_five, table
+from tests.support.books.small import figure, figures, small_books
 
 CALENDAR_YEAR = fiscal_calendar(FiscalYear(starts=1))
 FROM_JULY = fiscal_calendar(FiscalYear(starts=7))

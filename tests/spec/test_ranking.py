@@ -20,12 +20,12 @@ from engine.present.exports.about import ExportStamp
 from engine.present.exports.workbook import write_workbook
 from engine.report.report import Report
 from engine.report.snapshots import keep, opened
-from tests.support.charting import drawn, texts
-from tests.support.drilling import calls
-from tests.support.inspecting import rows_of
-from tests.support.reading import answer
-from tests.support.small import small_books
-from tests.support.workbooks import go_on, grid
+from tests.support.answers.charts import drawn, texts
+from tests.support.answers.drills import calls
+from tests.support.answers.reader import answer
+from tests.support.answers.workbooks import go_on, grid
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import small_books
 
 A = {"A": "actual"}
 BOTH = {"A": "actual", "B": "budget"}

@@ -10,7 +10,7 @@ import pytest
 
 from engine.door import Door
 from tests.spec.test_ranking import ASKED, shown
-from tests.support.small import small_books
+from tests.support.books.small import small_books
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from engine.present.answers.catalogue import scenarios_answer
 from tests.spec.test_cases_time import daily
 from tests.spec.test_cases_trading import WEEKS
 from tests.spec.test_orientation import fed
-from tests.support.fed import Fed
+from tests.support.books.fed import Fed
 
 YEAR = {"period_start": "2021-01", "period_end": "2021-12"}
 NOTHING = "{scenarios: {}}"

@@ -38,9 +38,9 @@ from server.feeds.instance import read_instance
 from server.http.dispatch import LARGE_BYTES
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
-from tests.support.holding import keeping_in
-from tests.support.leaving import ClientGone, LeavingClient
-from tests.support.memory import MemoryLoads
+from tests.support.books.holders import keeping_in
+from tests.support.engines.memory import MemoryLoads
+from tests.support.service.leavers import ClientGone, LeavingClient
 
 ACTUAL = {"Actuals": "actual"}
 COLUMNS = [{"scenario": scenario, "alias": scenario} for scenario in ("actual", "actual@py", "var(actual,actual@py)")]

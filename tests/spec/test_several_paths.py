@@ -15,7 +15,7 @@ from engine.instance.read import STORE
 from engine.model.errors import AmbiguousWeight
 from server.feeds.instance import read_instance
 from server.ingest.load import BindingFailed
-from tests.support.small import figure, figures, small_books
+from tests.support.books.small import figure, figures, small_books
 
 TREE = """
     node   parent weight

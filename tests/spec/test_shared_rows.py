@@ -15,7 +15,7 @@ from engine.present.answers.explanations import REST
 from engine.report.data import OTHERS
 from engine.report.explanation import SHARED, VOLUME, WITHOUT_VOLUME
 from server.ingest.load import BindingFailed
-from tests.support.small import codes, figures, granting, small_books
+from tests.support.books.small import codes, figures, granting, small_books
 
 GROUPS = "node parent\nExport -\nKey -\nc1 Export\nc2 Key\nc3 Export\nc3 Key"
 NESTED = "node parent\nAll -\nA All\nB All\nX A\nX B\nc1 X\nc2 A\nc3 B"

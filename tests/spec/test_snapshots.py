@@ -10,8 +10,8 @@ import pytest
 from engine.door import Door, open_books
 from engine.model.errors import ExpiredReference
 from engine.report.report import Report
-from tests.support.books import load_instance
-from tests.support.small import codes, csv, figures, granting, small_books, write_instance
+from tests.support.books.loads import load_instance
+from tests.support.books.small import codes, csv, figures, granting, small_books, write_instance
 
 JAN = "2021-01"
 ROWS = "2021-01-05 actual A 100\n2021-01-05 actual B 50\n2021-01-05 budget A 90\n2021-01-05 budget C 70"

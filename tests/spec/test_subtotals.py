@@ -26,10 +26,10 @@ from engine.report.encoding import read, write
 from engine.report.report import Report, schema_of
 from engine.report.run import run
 from engine.report.snapshots import keep, opened
-from tests.support.drilling import calls, figure_behind
-from tests.support.inspecting import rows_of
-from tests.support.reading import answer
-from tests.support.small import codes, small_books
+from tests.support.answers.drills import calls, figure_behind
+from tests.support.answers.reader import answer
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import codes, small_books
 
 A = {"A": "actual"}
 BOTH = {"A": "actual", "B": "budget", "V": "var(actual,budget)"}

@@ -13,8 +13,8 @@ from engine.books.checks import data_warnings
 from engine.door import Door, open_books
 from engine.report.report import Report
 from server.feeds.instance import read_instance
-from tests.support.inspecting import rows_of
-from tests.support.small import LEDGER, codes, figure, figures, granting, small_books
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import LEDGER, codes, figure, figures, granting, small_books
 
 A = {"A": "actual"}
 ROWS = """

@@ -7,9 +7,9 @@ import pytest
 
 from engine.queries.filters import selection_in
 from server.feeds.instance import read_instance
-from tests.support.books import load_feeds
-from tests.support.fed import Fed
-from tests.support.small import write_instance
+from tests.support.books.fed import Fed
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import write_instance
 
 ODD = '["G1", "G2"]'  # also the id of a member of `odd`
 

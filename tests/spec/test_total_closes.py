@@ -12,7 +12,7 @@ from engine.present.answers.reports import answer
 from engine.present.blocks import table
 from engine.present.exports.report_sheet import report_sheet
 from engine.report.snapshots import keep, opened
-from tests.support.small import figures, small_books
+from tests.support.books.small import figures, small_books
 
 FACTS = """
 date scenario entity amount

@@ -13,9 +13,9 @@ import pytest
 from engine.door import Door
 from engine.model.notes import NOTES, Note, Severity
 from engine.report.report import Report
-from tests.support.explaining import contributions, explained, sides
-from tests.support.inspecting import rows_of
-from tests.support.small import figures, small_books
+from tests.support.books.explained import contributions, explained, sides
+from tests.support.books.inspected import rows_of
+from tests.support.books.small import figures, small_books
 
 SALES = """
     date       scenario amount

@@ -12,9 +12,9 @@ from engine.door import Door, open_books
 from engine.instance.read import STORE
 from engine.model.notes import NOTES, Severity
 from server.feeds.instance import read_instance
-from tests.support.books import load_instance
-from tests.support.inspecting import rows_of
-from tests.support.small import codes, figures, small_books
+from tests.support.books.inspected import rows_of
+from tests.support.books.loads import load_instance
+from tests.support.books.small import codes, figures, small_books
 
 ACCOUNTS = "id name class\n10 x Fees\n20 y Other"
 FEW = "few: {scenarios: {'*': {dimensions: {class: {allow: [Other]}}}}}"

@@ -19,9 +19,9 @@ from engine.plans.report_size import ReportSize
 from engine.queries.reports import metric_query
 from engine.report.run import run
 from server.http.dispatch import LARGE_BYTES
-from tests.support.books import ROOT
-from tests.support.leaving import ClientGone
-from tests.support.small import small_books
+from tests.support.books.loads import ROOT
+from tests.support.books.small import small_books
+from tests.support.service.leavers import ClientGone
 
 DAYS = [date(2021, 1, 1) + timedelta(at) for at in range(31)]
 ROWS = [(day, f"C{(3 * at + more) % 11}", f"P{more}") for at, day in enumerate(DAYS) for more in range(1 + at % 3)]

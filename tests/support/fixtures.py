@@ -12,13 +12,13 @@ import pytest
 
 from server.stores.migrations import migrate, read_migrations
 from server.telemetry.logs import log_to
-from tests.support.attaching import ATTACHED, AttachedStores
-from tests.support.books import load_instance
-from tests.support.issuing import Issuer, issuing
-from tests.support.postgres import SeparateServer, postgres, schema_of, separate_server
-from tests.support.serving import McpBooks, Server, connected, serving
-from tests.support.small import write_instance
-from tests.support.warehousing import SHARED, StoresInWarehouses
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_instance
+from tests.support.engines.attached_tables import ATTACHED, AttachedStores
+from tests.support.engines.postgres import SeparateServer, postgres, schema_of, separate_server
+from tests.support.engines.warehouses import SHARED, StoresInWarehouses
+from tests.support.service.issuers import Issuer, issuing
+from tests.support.service.servers import McpBooks, Server, connected, serving
 
 Lines = Callable[[], list[str]]
 LOGGED_KEY = "k3y-of-the-developer-0123456789abcdef"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.browsing import WIDGETS, Environment, browsing
-from tests.support.programs import missing, needs_program
+from tests.support.machine.browsers import WIDGETS, Environment, browsing
+from tests.support.machine.programs import missing, needs_program
 
 
 @pytest.fixture(scope="session")

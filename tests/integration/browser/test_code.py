@@ -7,7 +7,7 @@ import pytest
 
 from server.tools.tool import WIDGETS as EVERY
 from server.tools.tool import Widget, built
-from tests.support.browsing import WIDGETS
+from tests.support.machine.browsers import WIDGETS
 
 FILES = sorted(path.name for path in (WIDGETS / "tests" / "code").glob("*.test.ts"))
 MOST_BYTES = 40_000

@@ -10,8 +10,8 @@ from threading import Thread
 
 import pytest
 
-from tests.support.browsing import WIDGETS, Environment
-from tests.support.serving import KEY, free_port, serving
+from tests.support.machine.browsers import WIDGETS, Environment
+from tests.support.service.servers import KEY, free_port, serving
 
 FILE = "switched/restart.test.ts"
 pytestmark = pytest.mark.program("chromium")

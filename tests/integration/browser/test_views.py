@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.browsing import WIDGETS, Environment, driven
-from tests.support.serving import Server
+from tests.support.machine.browsers import WIDGETS, Environment, driven
+from tests.support.service.servers import Server
 
 FILES = sorted(path.name for path in (WIDGETS / "tests").glob("*.test.ts"))
 pytestmark = pytest.mark.program("chromium")

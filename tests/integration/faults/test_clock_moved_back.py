@@ -11,9 +11,9 @@ from engine.door import open_books
 from server.base.interfaces import LoadQuery
 from server.base.settings import Settings
 from server.run.embedded.platform import platform
-from tests.support.clocks import sweep
-from tests.support.programs import needs_program
-from tests.support.small import figure, write_instance
+from tests.support.books.small import figure, write_instance
+from tests.support.machine.programs import needs_program
+from tests.support.service.clocks import sweep
 
 DOMAIN = """
     time: {column: date}

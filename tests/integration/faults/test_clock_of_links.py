@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.books import load_instance
-from tests.support.clocks import FalseClock, clock_in
-from tests.support.scenes import GIVEN, KEPT, MADE, RENEWED, get, word
-from tests.support.serving import McpBooks, connected, serving, wait_for
-from tests.support.small import write_ledger
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_ledger
+from tests.support.service.clocks import FalseClock, clock_in
+from tests.support.service.scenes import GIVEN, KEPT, MADE, RENEWED, get, word
+from tests.support.service.servers import McpBooks, connected, serving, wait_for
 
 ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
 pytestmark = pytest.mark.program("faketime")

@@ -12,8 +12,8 @@ import pytest
 from server.base.interfaces import StoreDown
 from server.base.settings import Settings
 from server.run.embedded.platform import Platform, platform
-from tests.support.disks import disk
-from tests.support.serving import wait_for
+from tests.support.engines.disks import disk
+from tests.support.service.servers import wait_for
 
 MEGABYTE, PAGE = 1 << 20, 1 << 12
 

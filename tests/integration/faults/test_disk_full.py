@@ -12,10 +12,10 @@ from engine.facts.manifest import current_version
 from server.base.interfaces import LoadQuery
 from server.feeds.feeds import LoadStatus
 from server.ingest.load import BindingFailed
-from tests.support.books import load_feeds
-from tests.support.disks import disk
-from tests.support.memory import MemoryLoads
-from tests.support.small import figure, write_instance
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import figure, write_instance
+from tests.support.engines.disks import disk
+from tests.support.engines.memory import MemoryLoads
 
 HEAD = "date,scenario,note,amount\n"
 DOMAIN = """

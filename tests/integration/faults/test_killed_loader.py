@@ -17,9 +17,9 @@ from server.feeds.instance import read_instance
 from server.ingest.folder import BooksFolder
 from server.ingest.load import settle_attempts
 from server.run.embedded.platform import platform
-from tests.support.depth import DEEP
-from tests.support.serving import wait_for
-from tests.support.small import figure, write_instance
+from tests.support.books.small import figure, write_instance
+from tests.support.checks.depth import DEEP
+from tests.support.service.servers import wait_for
 
 TIMES = 10 if DEEP else 5
 LOAD = """

@@ -9,16 +9,16 @@ from pathlib import Path
 import polars as pl
 
 from engine.door import open_books
-from tests.support.books import ROOT
-from tests.support.depth import DEEP
-from tests.support.small import figure, write_instance
+from tests.support.books.loads import ROOT
+from tests.support.books.small import figure, write_instance
+from tests.support.checks.depth import DEEP
 
 ROWS, LIMIT = (10_000_000, 2048) if DEEP else (1_000_000, 1024)  # MB
 LOADER = """
 import json, sys
 from pathlib import Path
 from benches.timing import memory
-from tests.support.books import load_feeds
+from tests.support.books.loads import load_feeds
 (done,) = load_feeds(Path(sys.argv[1]), Path(sys.argv[2]), "gl")
 print(json.dumps({"rows": done.rows_landed, "peak": memory("VmHWM")}))
 """  # getrusage would count the memory of the process that starts this one

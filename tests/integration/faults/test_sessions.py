@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.books import load_instance
-from tests.support.faults import FAULTS, NORMAL, MachineFault, caused
-from tests.support.scenes import FaultScene, made, scene, session, words
-from tests.support.serving import wait_for
-from tests.support.small import write_ledger
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_ledger
+from tests.support.service.faults import FAULTS, NORMAL, MachineFault, caused
+from tests.support.service.scenes import FaultScene, made, scene, session, words
+from tests.support.service.servers import wait_for
 
 ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
 

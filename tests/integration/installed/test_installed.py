@@ -17,8 +17,8 @@ from mcp.client.stdio import stdio_client
 from server.tools.tool import DIST
 from server.tools.toolbox import TOOLS
 from tests.conformance.running import HERE, inspect
-from tests.support.books import ROOT
-from tests.support.installing import (
+from tests.support.books.loads import ROOT
+from tests.support.machine.installs import (
     UV,
     Installed,
     built_wheel,
@@ -27,8 +27,17 @@ from tests.support.installing import (
     node_of_the_bundle,
     packed_bundle,
 )
-from tests.support.node import pinned_node
-from tests.support.serving import DEADLINE, ERAS, STARTING, McpBooks, connected, free_ports, start, wait_until_healthy
+from tests.support.machine.node import pinned_node
+from tests.support.service.servers import (
+    DEADLINE,
+    ERAS,
+    STARTING,
+    McpBooks,
+    connected,
+    free_ports,
+    start,
+    wait_until_healthy,
+)
 
 PAGES = "".join((ROOT / page).read_text(encoding="utf-8") for page in ("docs/connect.md", "README.md"))
 ENTRIES = [text for text in re.findall(r"```json\n(.*?)```", PAGES, re.DOTALL) if '"command"' in text]

@@ -1,7 +1,7 @@
 """docs/agents.md is what a model is answered on the demo, and what it can say then."""
 
 from scripts.agents_page import PAGE, page
-from tests.support.serving import Server, connected
+from tests.support.service.servers import Server, connected
 
 
 def test_the_page_of_conversations_is_current(demo_server: Server) -> None:

@@ -24,12 +24,12 @@ from server.warehouses.attached import survey
 from server.warehouses.attached.facts import AttachedFacts
 from server.warehouses.opening import open_source
 from server.warehouses.warehouse import SqlStatement
-from tests.support.attached_books import BOTH, COLUMNS, DOMAIN, INSERT, AttachedBooks
-from tests.support.books import ROOT, load_feeds
-from tests.support.forking import tieout
-from tests.support.operating import until_ready
-from tests.support.serving import connected, server_environment, serving
-from tests.support.small import figures, write_instance
+from tests.support.books.attached import BOTH, COLUMNS, DOMAIN, INSERT, AttachedBooks
+from tests.support.books.loads import ROOT, load_feeds
+from tests.support.books.small import figures, write_instance
+from tests.support.service.forks import tieout
+from tests.support.service.operations import until_ready
+from tests.support.service.servers import connected, server_environment, serving
 
 
 def test_a_statement_rows_and_counts_come_from_a_table_that_nobody_loaded(

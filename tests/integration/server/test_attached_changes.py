@@ -25,11 +25,11 @@ from server.warehouses import opening
 from server.warehouses.engines.duckdb import DuckDbWarehouse
 from server.warehouses.engines.postgresql import PostgresWarehouse
 from server.warehouses.warehouse import SqlStatement
-from tests.support.attached_books import BOTH, AttachedBooks, in_duckdb
-from tests.support.forking import tieout
-from tests.support.operating import readyz, until_ready
-from tests.support.serving import connected, server_environment, serving, wait_for
-from tests.support.small import figures
+from tests.support.books.attached import BOTH, AttachedBooks, in_duckdb
+from tests.support.books.small import figures
+from tests.support.service.forks import tieout
+from tests.support.service.operations import readyz, until_ready
+from tests.support.service.servers import connected, server_environment, serving, wait_for
 
 JANUARY = {**BOTH, "period": ("2021-01", "2021-01")}
 ASKED: dict[str, Any] = {"scenarios": [{"scenario": "actual", "alias": "A"}], "period_start": "2021-01"}

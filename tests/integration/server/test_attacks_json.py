@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.wire.message import DEEPEST, MOST_DIGITS, UnreadableMessage, read_message
-from tests.support.many import call
-from tests.support.operating import metric
-from tests.support.raw import Raw
-from tests.support.serving import DEADLINE, KEY, Server
+from tests.support.service.operations import metric
+from tests.support.service.raw_http import Raw
+from tests.support.service.servers import DEADLINE, KEY, Server
+from tests.support.service.users import call
 
 MODERN = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "run_metric_data"}
 META = {

@@ -14,10 +14,10 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tests.support.issuing import KEYS, RESOURCE, Issuer, IssuerKey, Json, ec_key, issuing, rsa_key, segment
-from tests.support.many import HOST, PROFILES, RawRequest, call, result, serving_many, write_books
-from tests.support.raw import Raw
-from tests.support.serving import Server, wait_for
+from tests.support.service.issuers import KEYS, RESOURCE, Issuer, IssuerKey, Json, ec_key, issuing, rsa_key, segment
+from tests.support.service.raw_http import Raw
+from tests.support.service.servers import Server, wait_for
+from tests.support.service.users import HOST, PROFILES, RawRequest, call, result, serving_many, write_books
 
 ONE, TWO, ATTACKER = rsa_key("one"), ec_key("two"), rsa_key("attacker")
 MARKER = "m4rk3r-of-a-claim"

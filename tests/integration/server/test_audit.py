@@ -16,8 +16,8 @@ from server.telemetry.calls import MOST_NAMED
 from server.telemetry.metrics import Metrics
 from server.wire.answers import Answer
 from tests.support.fixtures import Lines
-from tests.support.operating import calls, metric
-from tests.support.serving import ERAS, KEY, Server, connected, serving
+from tests.support.service.operations import calls, metric
+from tests.support.service.servers import ERAS, KEY, Server, connected, serving
 from tests.unit.server.http.test_disconnect import HEADERS, body, served
 from tests.unit.server.http.test_dispatch import ANN, BOB, Gate, dispatch_of, tool, until
 

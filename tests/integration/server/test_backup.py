@@ -24,11 +24,11 @@ from server.feeds.feeds import LoadAttempt
 from server.run.backup import BundleFault, back_up, restore
 from server.run.embedded.platform import platform
 from server.stores.migrations import migrate, read_migrations
-from tests.support import forking
-from tests.support.books import ROOT, load_feeds
-from tests.support.keeping import said, using
-from tests.support.postgres import SeparateServer
-from tests.support.small import write_instance
+from tests.support.books.loads import ROOT, load_feeds
+from tests.support.books.small import write_instance
+from tests.support.engines.postgres import SeparateServer
+from tests.support.service import forks
+from tests.support.service.keeper import said, using
 
 ACTUALS = {"A": "actual"}
 
@@ -56,7 +56,7 @@ def instance(tmp_path: Path) -> Path:
 
 def script(name: str, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run one of the scripts."""
-    return forking.script(ROOT / "scripts" / name, *arguments, environment={**os.environ, **environment})
+    return forks.script(ROOT / "scripts" / name, *arguments, environment={**os.environ, **environment})
 
 
 def load(instance: Path, settings: Settings) -> Sequence[LoadAttempt]:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from server.base.settings import Settings
-from tests.support.asking import Call
-from tests.support.leaving_out import size
-from tests.support.serving import McpBooks
+from tests.support.answers.calls import Call
+from tests.support.answers.left_out import size
+from tests.support.service.servers import McpBooks
 
 BUDGET = Settings().answer_tokens
 LONG = "x" * 100_000

@@ -12,13 +12,13 @@ import pytest
 from server.stores.memory import new_reference
 from tests.integration.server.test_downloads import FINANCE, NORTH, ask, here
 from tests.integration.server.test_stores_down import store_of
-from tests.support.books import ROOT
-from tests.support.drawing import ACTUAL, BY_MONTH, drawn
-from tests.support.issuing import Issuer, issuing
-from tests.support.many import HOST, PROFILES, serving_many, write_books
-from tests.support.operating import readyz
-from tests.support.pausing import paused
-from tests.support.serving import KEY, McpBooks, Server, connected, serving, wait_for
+from tests.support.answers.chart_cases import ACTUAL, BY_MONTH, drawn
+from tests.support.books.loads import ROOT
+from tests.support.service.issuers import Issuer, issuing
+from tests.support.service.operations import readyz
+from tests.support.service.pauses import paused
+from tests.support.service.servers import KEY, McpBooks, Server, connected, serving, wait_for
+from tests.support.service.users import HOST, PROFILES, serving_many, write_books
 from tests.unit.sandbox.trap import CANARY, FOLDER
 
 TOOL = "eval_chart_transform"
@@ -141,7 +141,7 @@ def test_attacks_reach_nothing_of_the_service_and_the_next_chart_is_drawn(small_
 
 
 def test_without_a_jail_the_tool_is_hidden_and_its_calls_are_rejected(small_instance: tuple[Path, Path]) -> None:
-    command = (sys.executable, "-m", "tests.support.unjailed")
+    command = (sys.executable, "-m", "tests.support.service.unjailed")
     with serving(*small_instance, command=command) as server, connected(server.url, "auto") as books:
         assert TOOL not in [tool.name for tool in books.tools()]
         error = refused(books, data_refs=[new_reference()])

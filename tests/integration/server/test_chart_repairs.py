@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.drawing import ACTUAL, BUDGET
-from tests.support.serving import McpBooks
+from tests.support.answers.chart_cases import ACTUAL, BUDGET
+from tests.support.service.servers import McpBooks
 
 TOOL = "eval_chart_transform"
 PERIOD = {"period_start": "2026-01", "period_end": "2026-09"}

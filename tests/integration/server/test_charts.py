@@ -10,9 +10,9 @@ import pytest
 
 from engine.present.answers.budget import tokens
 from server.stores.memory import is_reference
-from tests.support.drawing import ACTUAL, BUDGET, BY_COMPANY, BY_MONTH, CASES, HEADS, PERIODS, close, drawn
-from tests.support.serving import McpBooks, connected, serving
-from tests.support.workbooks import grid
+from tests.support.answers.chart_cases import ACTUAL, BUDGET, BY_COMPANY, BY_MONTH, CASES, HEADS, PERIODS, close, drawn
+from tests.support.answers.workbooks import grid
+from tests.support.service.servers import McpBooks, connected, serving
 
 PERIOD = {"period_start": "2026-01", "period_end": "2026-09"}
 DETAILS = ("catalogue_version", "data_version", "freshness", "dataset")  # which stand in _meta

@@ -16,9 +16,9 @@ from server.base.credentials import read_or_create_key
 from server.base.interfaces import DEVELOPER, Principal, StoreDown
 from server.base.settings import BadSetting, Settings, read_settings
 from server.base.sockets import listen
-from tests.support.forking import tieout
-from tests.support.serving import connected, free_port, free_ports, serving
-from tests.support.small import write_instance
+from tests.support.books.small import write_instance
+from tests.support.service.forks import tieout
+from tests.support.service.servers import connected, free_port, free_ports, serving
 
 
 def ledger(folder: Path, rows: str) -> Path:

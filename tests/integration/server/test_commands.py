@@ -13,10 +13,10 @@ from engine.facts.manifest import current_version
 from server.feeds.feeds import LoadStatus
 from server.ingest.load import BindingFailed
 from server.run.cli import main
-from tests.support.books import load_feeds
-from tests.support.feeding import attempts, books_with, platform_of, running
-from tests.support.forking import tieout
-from tests.support.serving import SERVE, wait_for
+from tests.support.books.loads import load_feeds
+from tests.support.service.daemons import attempts, books_with, platform_of, running
+from tests.support.service.forks import tieout
+from tests.support.service.servers import SERVE, wait_for
 
 pytestmark = pytest.mark.usefixtures("history")
 BY_PERIOD = {"load": "replace_periods", "file": "gl_{period}.csv"}

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from engine.present.answers.budget import tokens
-from tests.support.charting import size_of
-from tests.support.drawing import ACTUAL, BY_MONTH, MONTHS, PERIODS, PNL
-from tests.support.serving import McpBooks
+from tests.support.answers.chart_cases import ACTUAL, BY_MONTH, MONTHS, PERIODS, PNL
+from tests.support.answers.charts import size_of
+from tests.support.service.servers import McpBooks
 
 TOOL = "eval_chart_transform"
 BUDGET = 10_000

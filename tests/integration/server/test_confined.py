@@ -9,11 +9,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.support import confined
-from tests.support.books import ROOT
-from tests.support.keeping import reached_by
-from tests.support.serving import SERVE, connected, serving
-from tests.support.small import write_ledger
+from tests.support.books.loads import ROOT
+from tests.support.books.small import write_ledger
+from tests.support.machine import confined
+from tests.support.service.keeper import reached_by
+from tests.support.service.servers import SERVE, connected, serving
 
 NOBODY = pwd.getpwnam("nobody")
 CONFINED = (sys.executable, confined.__file__)

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import current_version
 from server.feeds.feeds import LoadAttempt, LoadStatus
-from tests.support.feeding import ONCE_A_YEAR, at_work, attempts, books_with, daemon_of, platform_of, running
-from tests.support.memory import MemoryLoads
-from tests.support.postgres import postgres
-from tests.support.serving import wait_for
+from tests.support.engines.memory import MemoryLoads
+from tests.support.engines.postgres import postgres
+from tests.support.service.daemons import ONCE_A_YEAR, at_work, attempts, books_with, daemon_of, platform_of, running
+from tests.support.service.servers import wait_for
 
 pytestmark = pytest.mark.usefixtures("history")
 SCHEDULED = {"schedule": ONCE_A_YEAR}

@@ -12,11 +12,11 @@ import pytest
 
 from server.stores.memory import new_reference
 from tests.integration.server.test_stores_down import valkey
-from tests.support.issuing import Issuer
-from tests.support.many import HOST, ORIGIN, PROFILES, RawRequest, call, result, serving_many, write_books
-from tests.support.pausing import paused
-from tests.support.serving import McpBooks, Server, connected, free_port, serving, wait_for
-from tests.support.workbooks import cells, grid
+from tests.support.answers.workbooks import cells, grid
+from tests.support.service.issuers import Issuer
+from tests.support.service.pauses import paused
+from tests.support.service.servers import McpBooks, Server, connected, free_port, serving, wait_for
+from tests.support.service.users import HOST, ORIGIN, PROFILES, RawRequest, call, result, serving_many, write_books
 
 FINANCE: dict[str, Any] = {"groups": ["finance"]}
 NORTH: dict[str, Any] = {"groups": None, "realm_access": {"roles": ["north"]}}

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.serving import DEADLINE, KEY, Server
+from tests.support.service.servers import DEADLINE, KEY, Server
 
 HEADERS = {
     "Authorization": f"Bearer {KEY}",

@@ -4,7 +4,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from tests.support.serving import McpBooks
+from tests.support.service.servers import McpBooks
 
 COLUMNS = [{"scenario": "actual", "alias": "A"}, {"scenario": "budget", "alias": "B"}]
 SHARE = [{"scenario": "var_pct(actual,budget)", "alias": "%"}]

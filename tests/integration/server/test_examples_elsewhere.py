@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from server.feeds.instance import read_instance
-from tests.support.books import load_instance
-from tests.support.demo import DEMO
-from tests.support.serving import McpBooks, connected, serving
-from tests.support.small import write_instance
+from tests.support.books.demo import DEMO
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_instance
+from tests.support.service.servers import McpBooks, connected, serving
 
 LEDGER = """
 time: {column: tag}

@@ -14,8 +14,8 @@ from tests.laws.scoped.law import seen_books
 from tests.laws.scoped.mistakes import OF_EVERY_BOOKS, Sent, has_data, mistaken_charts, some_mistakes, unanswered
 from tests.laws.scoped.profiles import ProfileSpec
 from tests.laws.scoped.writing import write
-from tests.support.forking import tieout
-from tests.support.serving import KEY, McpBooks, connected, serving
+from tests.support.service.forks import tieout
+from tests.support.service.servers import KEY, McpBooks, connected, serving
 
 BOOKS = 50 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 3
 SOME = 150  # mistakes in the calls of each books

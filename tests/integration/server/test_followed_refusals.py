@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from server.tools.toolbox import TOOLS
-from tests.support.serving import McpBooks
+from tests.support.service.servers import McpBooks
 
 REPORT: dict[str, Any] = {"metrics": ["revenue"], "scenarios": [{"scenario": "actual"}], "period_start": "2026-09"}
 EXPLAINED: dict[str, Any] = {

@@ -14,9 +14,19 @@ from engine.model.errors import Refusal
 from server.base.links import Host
 from server.base.settings import BadSetting, read_settings
 from server.caller.importer import Importer
-from tests.support.hosting import HERE, Answers, Authority, RunningHost, hosting, keeps_out, leads_to, sends, tunnels
-from tests.support.operating import events
-from tests.support.serving import McpBooks, Server, connected, serving
+from tests.support.service.hosts import (
+    HERE,
+    Answers,
+    Authority,
+    RunningHost,
+    hosting,
+    keeps_out,
+    leads_to,
+    sends,
+    tunnels,
+)
+from tests.support.service.operations import events
+from tests.support.service.servers import McpBooks, Server, connected, serving
 
 BODY = b"month,amount\n2026-01,100.25\n" * 1000
 LOGIN = "tieout:not%2Fsaid"

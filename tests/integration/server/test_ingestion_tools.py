@@ -15,10 +15,10 @@ from server.feeds.feeds import LoadStatus
 from server.ingest.load import BindingFailed
 from server.stores.loads import PostgresLoadHistory
 from server.stores.postgres import Database
-from tests.support.books import load_feeds
-from tests.support.fed import BEGIN, FEEDS, Fed, attempt_of, days, fed_instance
-from tests.support.memory import MemoryLoads
-from tests.support.serving import connected, free_port, serving
+from tests.support.books.fed import BEGIN, FEEDS, Fed, attempt_of, days, fed_instance
+from tests.support.books.loads import load_feeds
+from tests.support.engines.memory import MemoryLoads
+from tests.support.service.servers import connected, free_port, serving
 
 EVERYTHING = "all: {scenarios: {'*': {}}}\nassign: [{subject: somebody, profile: all}]"
 URI = "postgresql://reader:s3cr3t%40home@db.example/books"

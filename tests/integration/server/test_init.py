@@ -17,8 +17,8 @@ from server.files.findings import SampleFault
 from server.files.sampling import sample_file
 from server.run.commands import init
 from server.setup.answers import Answers
-from tests.support.newcomer import first_statement, initialised
-from tests.support.pausing import without_callbacks
+from tests.support.books.newcomer import first_statement, initialised
+from tests.support.service.pauses import without_callbacks
 
 LEDGER = """date,scenario,account,account_name,cost_centre,amount,memo
 2026-01-05,actual,4000,Sales,CC1,-1000.00,Invoice 1

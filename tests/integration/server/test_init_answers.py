@@ -7,8 +7,8 @@ import pytest
 import xlsxwriter
 
 from server.feeds.instance import read_instance
-from tests.support.forking import tieout
-from tests.support.newcomer import first_statement, initialised
+from tests.support.books.newcomer import first_statement, initialised
+from tests.support.service.forks import tieout
 
 OF_ONE_NUMBER = "write amounts in the file as 1234.50 or -1234.50, with a hyphen in front as the minus"
 

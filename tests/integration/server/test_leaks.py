@@ -13,10 +13,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.depth import DEEP
-from tests.support.planted import DIGITS, LATE, MOST_SUMMED, SECRET, SEEN_AT_MOST, WORD, planted_instance
-from tests.support.serving import ERAS, McpBooks, Server, connected, serving
-from tests.support.workbooks import parts
+from tests.support.answers.workbooks import parts
+from tests.support.books.planted import DIGITS, LATE, MOST_SUMMED, SECRET, SEEN_AT_MOST, WORD, planted_instance
+from tests.support.checks.depth import DEEP
+from tests.support.service.servers import ERAS, McpBooks, Server, connected, serving
 
 CALLS = 1000 if DEEP else 250
 SEED = 20_210_105

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from engine.facts.manifest import current_version
-from tests.support.books import load_instance
-from tests.support.serving import ERAS, connected, serving, wait_for
-from tests.support.small import write_ledger
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_ledger
+from tests.support.service.servers import ERAS, connected, serving, wait_for
 
 LEDGER = "date,scenario,amount\n2021-01-05,actual,{amount}\n"
 

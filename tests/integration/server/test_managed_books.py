@@ -30,12 +30,12 @@ from server.run.backup import BundleFault, back_up, restore
 from server.run.commands import provision as provision_command
 from server.warehouses.engines.duckdb import DuckDbWarehouse
 from server.warehouses.lacks import TRIAL_ROWS, engine_faults, trial_faults
-from tests.support.books import ROOT, load_feeds
-from tests.support.feeding import ONCE_A_YEAR, running
-from tests.support.forking import tieout
-from tests.support.postgres import schema_in, schema_of
-from tests.support.serving import server_environment, wait_for
-from tests.support.small import write_instance
+from tests.support.books.loads import ROOT, load_feeds
+from tests.support.books.small import write_instance
+from tests.support.engines.postgres import schema_in, schema_of
+from tests.support.service.daemons import ONCE_A_YEAR, running
+from tests.support.service.forks import tieout
+from tests.support.service.servers import server_environment, wait_for
 
 ROWS = "date scenario account amount\n2021-01-05 actual A 10\n2021-02-05 actual B 32\n2021-02-09 budget A 5\n"
 PAGE = ROOT / "docs" / "operations" / "warehouse.md"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.tools.toolbox import TOOLS
-from tests.support.mutating import CASES, ODD, arguments
-from tests.support.serving import DEADLINE, KEY, Server
+from tests.support.checks.json_mutations import CASES, ODD, arguments
+from tests.support.service.servers import DEADLINE, KEY, Server
 
 KEYS = ("product", "region", "tree", "period", "quarter", "date", "month", *ODD)
 KNOWN: dict[str, Any] = {

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.support.operating import until_ready
-from tests.support.serving import connected, serving
+from tests.support.service.operations import until_ready
+from tests.support.service.servers import connected, serving
 
 ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
 

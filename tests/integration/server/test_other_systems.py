@@ -11,10 +11,10 @@ import pytest
 
 from server.run import ELSEWHERE
 from server.run.embedded import launch
-from tests.support.books import ROOT
-from tests.support.bridging import TIEOUT, hosting
-from tests.support.keeping import alive, children
-from tests.support.serving import wait_for
+from tests.support.books.loads import ROOT
+from tests.support.service.keeper import alive, children
+from tests.support.service.servers import wait_for
+from tests.support.service.stdio import TIEOUT, hosting
 
 ASKED = {"scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
 NOT_LINUX = str(ROOT / "tests" / "support" / "not_linux")

@@ -11,9 +11,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.disks import disk
-from tests.support.serving import SERVE, connected, serving
-from tests.support.small import write_ledger
+from tests.support.books.small import write_ledger
+from tests.support.engines.disks import disk
+from tests.support.service.servers import SERVE, connected, serving
 
 PASSWD = Path("/etc/passwd")
 LEAVES_OUT = 'mount --bind "$0" /etc/passwd && exec "$@"'

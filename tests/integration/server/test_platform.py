@@ -14,10 +14,10 @@ from server.base.settings import Settings
 from server.run.embedded.platform import Platform, platform
 from server.stores.migrations import MigrationFault, migrate, read_migrations
 from server.stores.postgres import Database
-from tests.support.keeping import alive, kept, postmaster
-from tests.support.pausing import paused
-from tests.support.postgres import SeparateServer, schema_of, separate_server
-from tests.support.serving import connected, serving, wait_for
+from tests.support.engines.postgres import SeparateServer, schema_of, separate_server
+from tests.support.service.keeper import alive, kept, postmaster
+from tests.support.service.pauses import paused
+from tests.support.service.servers import connected, serving, wait_for
 from tests.unit.server.stores.test_loads import attempt
 
 ASKED = LoadQuery(bindings=("gl",))

@@ -18,10 +18,10 @@ from server.base.settings import Settings
 from server.http.playground import playground
 from server.run.commands.serve import announcement
 from server.tools.tool import DIST, PLAYGROUND, way_to_build
-from tests.support.issuing import issuing
-from tests.support.many import HOST, serving_many, write_books
-from tests.support.programs import missing
-from tests.support.serving import KEY, McpBooks, Server
+from tests.support.machine.programs import missing
+from tests.support.service.issuers import issuing
+from tests.support.service.servers import KEY, McpBooks, Server
+from tests.support.service.users import HOST, serving_many, write_books
 
 BUILT = "<title>Playground</title><style>p{color:red}</style><script type=module>go()</script>"
 PAGES = ("/", "/view", "/chart")

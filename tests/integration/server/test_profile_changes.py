@@ -26,13 +26,13 @@ from server.stores.postgres import Database
 from server.stores.profiles import FileProfiles, PostgresProfiles
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
-from tests.support.books import ROOT
-from tests.support.changing import CALLS, PROFILES, ledger
-from tests.support.demo import DEMO
-from tests.support.holding import keeping_in
-from tests.support.memory import MemoryLoads
-from tests.support.postgres import postgres, schema_of
-from tests.support.profiled import WrittenTables
+from tests.support.books.changed import CALLS, PROFILES, ledger
+from tests.support.books.demo import DEMO
+from tests.support.books.holders import keeping_in
+from tests.support.books.loads import ROOT
+from tests.support.books.profiles import WrittenTables
+from tests.support.engines.memory import MemoryLoads
+from tests.support.engines.postgres import postgres, schema_of
 
 KEYS = ("whole", "europe", "america", "ledger")
 

@@ -10,13 +10,13 @@ import pytest
 
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
-from tests.support.changing import CALLS, JAN, PROFILES, ledger
-from tests.support.issuing import issuing
-from tests.support.many import HOST, serving_many, write_books
-from tests.support.operating import metric
-from tests.support.postgres import schema_of
-from tests.support.profiled import WrittenFile, WrittenTables
-from tests.support.serving import McpBooks, connected, free_port, serving, wait_for
+from tests.support.books.changed import CALLS, JAN, PROFILES, ledger
+from tests.support.books.profiles import WrittenFile, WrittenTables
+from tests.support.engines.postgres import schema_of
+from tests.support.service.issuers import issuing
+from tests.support.service.operations import metric
+from tests.support.service.servers import McpBooks, connected, free_port, serving, wait_for
+from tests.support.service.users import HOST, serving_many, write_books
 
 SEEN_WITHIN = 5.0  # seconds, as the documentation promises
 

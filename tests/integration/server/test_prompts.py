@@ -14,11 +14,11 @@ from mcp_types import PromptReference, ResourceTemplateReference, TextResourceCo
 
 from server.tools.prompts import PROMPTS
 from server.tools.resources import DEFINITIONS, ORIENTATION_URI, PAGE
-from tests.support.books import load_instance
-from tests.support.issuing import Issuer, issuing
-from tests.support.many import HOST, serving_many
-from tests.support.serving import ERAS, McpBooks, Server, connected
-from tests.support.small import write_instance
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_instance
+from tests.support.service.issuers import Issuer, issuing
+from tests.support.service.servers import ERAS, McpBooks, Server, connected
+from tests.support.service.users import HOST, serving_many
 
 DOMAIN = """
     time: {{column: date}}

@@ -7,10 +7,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.issuing import RESOURCE, Issuer
-from tests.support.many import HOST, ORIGIN, RawRequest, call, result, serving_many, write_books
-from tests.support.provider_tokens import PROVIDERS, DocumentedProvider
-from tests.support.serving import DEADLINE, Server
+from tests.support.service.issuers import RESOURCE, Issuer
+from tests.support.service.provider_tokens import PROVIDERS, DocumentedProvider
+from tests.support.service.servers import DEADLINE, Server
+from tests.support.service.users import HOST, ORIGIN, RawRequest, call, result, serving_many, write_books
 
 ASKED = '{"metrics": ["revenue"], "scenarios": [{"scenario": "actual", "alias": "A"}], "period_start": "2026-01"}'
 

@@ -21,13 +21,13 @@ from server.feeds.instance import read_instance
 from server.ops.health_checks import NO_BOOKS, StoredBooks
 from server.ops.readiness import STALE_SECONDS, CheckResult, CheckRunner, HealthCheck, Readiness, ReadinessReport
 from server.telemetry.metrics import Metrics
-from tests.support.books import load_instance
-from tests.support.disks import disk
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_ledger
+from tests.support.engines.disks import disk
 from tests.support.fixtures import Lines
-from tests.support.forking import tieout
-from tests.support.operating import metric, readyz, until_ready, until_unready
-from tests.support.serving import DEADLINE, Server, connected, free_ports, serving, wait_for
-from tests.support.small import write_ledger
+from tests.support.service.forks import tieout
+from tests.support.service.operations import metric, readyz, until_ready, until_unready
+from tests.support.service.servers import DEADLINE, Server, connected, free_ports, serving, wait_for
 
 
 def ledger(folder: Path) -> Path:

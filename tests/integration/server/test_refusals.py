@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.serving import KEY, McpBooks, Server
+from tests.support.service.servers import KEY, McpBooks, Server
 
 ACTUAL = [{"scenario": "actual", "alias": "Actuals"}]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.books import load_instance
-from tests.support.serving import McpBooks, Server, connected, server_environment, serving, wait_for
-from tests.support.small import write_ledger
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_ledger
+from tests.support.service.servers import McpBooks, Server, connected, server_environment, serving, wait_for
 
 
 @pytest.fixture

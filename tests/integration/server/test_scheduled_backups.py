@@ -17,9 +17,9 @@ from server.daemon.daemon import Daemon
 from server.feeds.feeds import Schedule
 from server.run.backup import BundleFault, restore, write_bundle
 from server.telemetry.metrics import Metrics
-from tests.support.feeding import at_work, attempts, books_with, daemon_of, running
-from tests.support.memory import MemoryLoads
-from tests.support.serving import wait_for
+from tests.support.engines.memory import MemoryLoads
+from tests.support.service.daemons import at_work, attempts, books_with, daemon_of, running
+from tests.support.service.servers import wait_for
 
 pytestmark = pytest.mark.usefixtures("history")
 DAILY = Schedule(cron="0 2 * * *", timezone="UTC")

@@ -11,10 +11,10 @@ import httpx2
 
 from tests.integration.server.test_chart_refusals import MONEY, PLAIN, REPORT, TOOL, reported
 from tests.integration.server.test_downloads import FINANCE
-from tests.support.issuing import issuing
-from tests.support.many import ACCEPTED, call, serving_many, write_books
-from tests.support.operating import metric
-from tests.support.serving import DEADLINE, Server, connected, serving, wait_for
+from tests.support.service.issuers import issuing
+from tests.support.service.operations import metric
+from tests.support.service.servers import DEADLINE, Server, connected, serving, wait_for
+from tests.support.service.users import ACCEPTED, call, serving_many, write_books
 
 MANY = 16  # calls that a caller may have in flight
 ENDLESS = "while True: pass"  # until its time is over

@@ -10,12 +10,12 @@ import pytest
 from engine.facts.manifest import DamagedBooks
 from engine.instance.read import instance_files
 from server.ingest.folder import InstanceWatcher
-from tests.support.books import load_instance
-from tests.support.bridging import hosting
-from tests.support.calendars import four_four_five, table
-from tests.support.forking import tieout
-from tests.support.serving import connected, free_ports, serving
-from tests.support.small import write_ledger
+from tests.support.books.calendars import four_four_five, table
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_ledger
+from tests.support.service.forks import tieout
+from tests.support.service.servers import connected, free_ports, serving
+from tests.support.service.stdio import hosting
 
 COLUMN = [{"scenario": "actual", "alias": "A"}]
 WEEKS = table(date(2024, 12, 29), {2025: four_four_five(), 2026: four_four_five()}, by_week=True)

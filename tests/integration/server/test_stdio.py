@@ -18,11 +18,11 @@ from mcp.client.stdio import stdio_client
 
 from server.base.interfaces import File
 from server.caller.files import now, write_bytes
-from tests.support.bridging import DEADLINE, TIEOUT, DesktopHost, bridge_environment, hosting
-from tests.support.holding import archive_in
-from tests.support.keeping import alive
-from tests.support.serving import ERAS, McpBooks, Server, connected, free_port, serving, wait_for
-from tests.support.workbooks import grid
+from tests.support.answers.workbooks import grid
+from tests.support.books.holders import archive_in
+from tests.support.service.keeper import alive
+from tests.support.service.servers import ERAS, McpBooks, Server, connected, free_port, serving, wait_for
+from tests.support.service.stdio import DEADLINE, TIEOUT, DesktopHost, bridge_environment, hosting
 
 ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2021-01", "period_end": "2021-02"}
 UPLOADS: dict[str, Any] = {"SVC_MCP_UPLOADS_ENABLED": "true", "SVC_FILE_IMPORT_HOSTS": "files.example.com"}

@@ -12,9 +12,9 @@ import httpx2
 import pytest
 
 from server.run.embedded.binaries import valkey_binary
-from tests.support.operating import events, metric, readyz, until_ready, until_unready
-from tests.support.pausing import paused, tree
-from tests.support.serving import KEY, Server, connected, free_port, serving, wait_for
+from tests.support.service.operations import events, metric, readyz, until_ready, until_unready
+from tests.support.service.pauses import paused, tree
+from tests.support.service.servers import KEY, Server, connected, free_port, serving, wait_for
 
 MARKER = "MARK-c0ffee"
 STORES = {"relational_database": "postgres", "cache_store": "valkey-server"}

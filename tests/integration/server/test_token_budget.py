@@ -12,11 +12,11 @@ import pytest
 
 from benches import tokens
 from server.base.settings import SHORTEST_ANSWER, Settings
-from tests.support import asking
-from tests.support.books import ROOT
-from tests.support.leaving_out import missing, rows_held, size
-from tests.support.serving import McpBooks, Server, connected, serving
-from tests.support.wide import DIMENSIONS, METRICS, STATEMENTS, wide_instance
+from tests.support.answers import calls
+from tests.support.answers.left_out import missing, rows_held, size
+from tests.support.books.loads import ROOT
+from tests.support.books.wide import DIMENSIONS, METRICS, STATEMENTS, wide_instance
+from tests.support.service.servers import McpBooks, Server, connected, serving
 
 Json = dict[str, Any]
 BUDGET = Settings().answer_tokens
@@ -63,7 +63,7 @@ def uncut_wide(wide_folder: Path) -> Iterator[McpBooks]:
         yield books
 
 
-def held(cut: McpBooks, uncut: McpBooks, call: asking.Call, budget: int = BUDGET) -> bool:
+def held(cut: McpBooks, uncut: McpBooks, call: calls.Call, budget: int = BUDGET) -> bool:
     """Hold one answer against its budget and the whole answer; return whether something was left out of it."""
     tool, asked = call
     called = cut.call(tool, **asked)
@@ -99,30 +99,30 @@ CUT_IN_DEMO = {
 }
 
 
-@pytest.mark.parametrize("name", asking.DEMO)
+@pytest.mark.parametrize("name", calls.DEMO)
 def test_an_answer_of_the_demo_fits_and_counts_what_it_leaves_out(
     demo: McpBooks, uncut_demo: McpBooks, name: str
 ) -> None:
-    assert held(demo, uncut_demo, asking.DEMO[name]) is (name in CUT_IN_DEMO)
+    assert held(demo, uncut_demo, calls.DEMO[name]) is (name in CUT_IN_DEMO)
 
 
-@pytest.mark.parametrize("name", asking.ADVENTUREWORKS)
+@pytest.mark.parametrize("name", calls.ADVENTUREWORKS)
 def test_an_answer_of_adventureworks_fits_and_counts_what_it_leaves_out(
     adventureworks_pair: tuple[McpBooks, McpBooks], name: str
 ) -> None:
-    held(*adventureworks_pair, asking.ADVENTUREWORKS[name])
+    held(*adventureworks_pair, calls.ADVENTUREWORKS[name])
 
 
-@pytest.mark.parametrize("name", asking.WIDE)
+@pytest.mark.parametrize("name", calls.WIDE)
 def test_an_answer_of_wide_books_fits_and_counts_what_it_leaves_out(
     wide: McpBooks, uncut_wide: McpBooks, name: str
 ) -> None:
-    held(wide, uncut_wide, asking.WIDE[name])
+    held(wide, uncut_wide, calls.WIDE[name])
 
 
 def test_what_an_agent_reads_of_the_tools_and_pays_for_its_calls_is_within_the_goals(demo: McpBooks) -> None:
-    paid = {name: tokens.length_of(demo.call(*call[:1], **call[1])) for name, (_, call) in asking.GOALS.items()}
-    assert {name: paid[name] for name, (goal, _) in asking.GOALS.items() if paid[name] > goal} == {}
+    paid = {name: tokens.length_of(demo.call(*call[:1], **call[1])) for name, (_, call) in calls.GOALS.items()}
+    assert {name: paid[name] for name, (goal, _) in calls.GOALS.items() if paid[name] > goal} == {}
     assert tokens.counted(tokens.advertised(demo)) <= tokens.TOOLS_GOAL
 
 
@@ -131,7 +131,7 @@ TOO_LONG = ("orientation", "scenarios", "metrics", "dimensions", "variants", "in
 
 @pytest.mark.parametrize("name", TOO_LONG)
 def test_a_list_cut_short_says_how_to_ask_for_the_rest(wide: McpBooks, name: str) -> None:
-    tool, asked = asking.WIDE[name]
+    tool, asked = calls.WIDE[name]
     result = wide.ask(tool, **asked)
     (note,) = result["notes"]
     assert note["code"] == "shortened"
@@ -145,7 +145,7 @@ def test_the_smallest_budget_there_is_holds_too(wide_folder: Path, uncut_wide: M
     state, budget = wide_folder / ".tieout", str(SHORTEST_ANSWER)
     with serving(wide_folder, state, SVC_ANSWER_TOKENS=budget) as server, connected(server.url, "auto") as books:
         for name in TOO_LONG:
-            assert held(books, uncut_wide, asking.WIDE[name], SHORTEST_ANSWER), name
+            assert held(books, uncut_wide, calls.WIDE[name], SHORTEST_ANSWER), name
 
 
 def figures(result: Json) -> dict[tuple[str, ...], Any]:
@@ -178,7 +178,7 @@ STATEMENTS_CUT = [
 def test_of_a_statement_the_deepest_lines_go_first_then_the_oldest_periods_or_smallest_members(
     demo: McpBooks, uncut_demo: McpBooks, name: str
 ) -> None:
-    tool, asked = asking.DEMO[name]
+    tool, asked = calls.DEMO[name]
     cut, whole = demo.ask(tool, **asked), uncut_demo.ask(tool, **asked)
     shown, known = figures(cut), figures(whole)
     assert shown == {cell: known[cell] for cell in shown}
@@ -205,7 +205,7 @@ def test_of_a_statement_the_deepest_lines_go_first_then_the_oldest_periods_or_sm
 
 def test_of_metrics_the_smallest_members_go_and_the_total_stays(demo: McpBooks, uncut_demo: McpBooks) -> None:
     for name in ("sales × 3 scenarios × 2,000 customers", "expenses × 200 cost centres × 34 months"):
-        tool, asked = asking.DEMO[name]
+        tool, asked = calls.DEMO[name]
         cut, whole = demo.ask(tool, **asked), uncut_demo.ask(tool, **asked)
         assert cut["columns"] == whole["columns"]
         places = [list(row["members"].values()) for row in whole["rows"][:-1]]
@@ -216,7 +216,7 @@ def test_of_metrics_the_smallest_members_go_and_the_total_stays(demo: McpBooks, 
 
 
 def test_of_the_largest_breakdown_every_member_is_shown_or_counted(demo: McpBooks) -> None:
-    tool, asked = asking.LARGEST
+    tool, asked = calls.LARGEST
     called = demo.call(tool, **asked)
     assert BUDGET * 0.9 < size(called) <= BUDGET  # and little of the budget is left
     shown = len(called.result["rows"])
@@ -227,7 +227,7 @@ def test_of_the_largest_breakdown_every_member_is_shown_or_counted(demo: McpBook
 
 
 def test_a_report_too_long_in_totals_names_the_dimension_to_filter(demo: McpBooks) -> None:
-    tool, asked = asking.DEMO["full_pnl × 50 scenarios × 8 companies"]
+    tool, asked = calls.DEMO["full_pnl × 50 scenarios × 8 companies"]
     refused = demo.call(tool, **asked)
     assert (refused.is_error, refused.result["error_type"]) == (True, "bad_arguments")
     assert (refused.result["field"], refused.result["got"]) == ("dimensions", ["entity"])
@@ -244,7 +244,7 @@ def test_metrics_lose_descriptions_first_then_details_and_keep_their_keys(wide: 
     named = [metric["key"] for metric in ledger["metrics"]] + ledger["more_metrics"]
     assert named == [f"m{number:03}" for number in range(METRICS)]
     assert len(ledger["dimension_keys"]) > DIMENSIONS
-    asked = {"scenarios": asking.THREE[:1], "period_start": "2021-01"}
+    asked = {"scenarios": calls.THREE[:1], "period_start": "2021-01"}
     assert wide.ask("run_metric", metrics=named[-1:], **asked)["columns"][0]["label"] == "Measure number 499"
     guessed = wide.call("run_metric", metrics=["m50"], **asked).result
     assert set(guessed["did_you_mean"]) & set(named)

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from tests.support.issuing import RESOURCE, Issuer, issuing
-from tests.support.many import ACCEPTED, HOST, ORIGIN, RawRequest, result, serving_many, write_books
-from tests.support.operating import events, metric
-from tests.support.serving import DEADLINE, ERAS, KEY, Server, connected, wait_for
+from tests.support.service.issuers import RESOURCE, Issuer, issuing
+from tests.support.service.operations import events, metric
+from tests.support.service.servers import DEADLINE, ERAS, KEY, Server, connected, wait_for
+from tests.support.service.users import ACCEPTED, HOST, ORIGIN, RawRequest, result, serving_many, write_books
 
 METADATA = f"{ORIGIN}/.well-known/oauth-protected-resource/mcp"
 PARAMETER = re.compile(r'(\w+)="([^"\\]*)"')

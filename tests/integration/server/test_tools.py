@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from server.stores.memory import is_reference
 from server.tools.examples import no_example
 from server.tools.toolbox import TOOLS
-from tests.support.drilling import calls, digits, exactly
-from tests.support.serving import McpBooks
+from tests.support.answers.drills import calls, digits, exactly
+from tests.support.service.servers import McpBooks
 
 NAMES = [
     "svc_orientation",

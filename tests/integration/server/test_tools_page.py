@@ -1,7 +1,7 @@
 """docs/tools.md is what clients are told, and what came back when each tool was called."""
 
 from scripts.tools_page import PAGE, page
-from tests.support.serving import Server, connected
+from tests.support.service.servers import Server, connected
 
 
 def test_the_page_of_tools_is_current(demo_server: Server) -> None:

@@ -17,8 +17,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from server.base.settings import BadSetting
 from server.run.commands.console import TERMINATED
 from server.telemetry.calls import exports_spans
-from tests.support.operating import until_ready
-from tests.support.serving import DEADLINE, ERAS, connected, serving
+from tests.support.service.operations import until_ready
+from tests.support.service.servers import DEADLINE, ERAS, connected, serving
 from tests.unit.server.http.test_disconnect import HEADERS, body
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

@@ -15,10 +15,10 @@ import httpx2
 import pytest
 
 from tests.integration.server.test_tools import NAMES
-from tests.support.issuing import Issuer, issuing
-from tests.support.many import HOST, ORIGIN, RawRequest, call, result, serving_many, write_books
-from tests.support.operating import events
-from tests.support.serving import ERAS, McpBooks, Server, connected, serving, wait_for
+from tests.support.service.issuers import Issuer, issuing
+from tests.support.service.operations import events
+from tests.support.service.servers import ERAS, McpBooks, Server, connected, serving, wait_for
+from tests.support.service.users import HOST, ORIGIN, RawRequest, call, result, serving_many, write_books
 
 BODY = b"account,amount\n6010,100.50\n" * 100
 ASKED = {"filename": "Budget 2026 – Entwurf.csv", "mime_type": "text/csv", "size_bytes": len(BODY)}

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.forking import tieout
-from tests.support.mean_files import MEAN_FILES, MeanFile, levels, semicolons
-from tests.support.newcomer import by_label, first_statement, initialised
-from tests.support.serving import connected, serving
+from tests.support.books.mean_files import MEAN_FILES, MeanFile, levels, semicolons
+from tests.support.books.newcomer import by_label, first_statement, initialised
+from tests.support.service.forks import tieout
+from tests.support.service.servers import connected, serving
 
 Make = Callable[[Path], MeanFile]
 

@@ -11,8 +11,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextResourceContents
 
 from server.tools.tool import FINANCIAL_TABLE, WIDGETS
-from tests.support.books import ROOT
-from tests.support.serving import ERAS, McpBooks, Server, connected, serving
+from tests.support.books.loads import ROOT
+from tests.support.service.servers import ERAS, McpBooks, Server, connected, serving
 
 APP, APP_TYPE = "io.modelcontextprotocol/ui", "text/html;profile=mcp-app"
 PAGE = "<!doctype html><title>A view</title>"

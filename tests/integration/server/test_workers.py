@@ -17,10 +17,19 @@ import httpx2
 import pytest
 
 from server.base.memory_ceiling import anonymous_bytes
-from tests.support.blocking import GATE
-from tests.support.keeping import alive, children
-from tests.support.operating import metric, until_ready
-from tests.support.serving import DEADLINE, SERVE, STARTING, Server, connected, server_environment, serving, wait_for
+from tests.support.service.blocked_tools import GATE
+from tests.support.service.keeper import alive, children
+from tests.support.service.operations import metric, until_ready
+from tests.support.service.servers import (
+    DEADLINE,
+    SERVE,
+    STARTING,
+    Server,
+    connected,
+    server_environment,
+    serving,
+    wait_for,
+)
 from tests.unit.server.http.test_disconnect import HEADERS, body
 
 WITHOUT_WORKERS = """

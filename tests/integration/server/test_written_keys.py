@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.feeding import books_with
-from tests.support.forking import tieout
-from tests.support.guessing import load_by_guess
-from tests.support.newcomer import initialised
-from tests.support.serving import connected, serving
+from tests.support.books.guessed_loads import load_by_guess
+from tests.support.books.newcomer import initialised
+from tests.support.service.daemons import books_with
+from tests.support.service.forks import tieout
+from tests.support.service.servers import connected, serving
 
 pytestmark = pytest.mark.usefixtures("history")
 LEDGER = (

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.books import ROOT, load_instance
-from tests.support.serving import Server, serving
-from tests.support.small import write_instance
+from tests.support.books.loads import ROOT, load_instance
+from tests.support.books.small import write_instance
+from tests.support.service.servers import Server, serving
 
 COMPOSE = Path(sys.executable).with_name("docker-compose")
 EXAMPLE = ROOT / "deploy" / ".env.example"

@@ -12,8 +12,8 @@ import redis
 
 from server.stores.leases import CacheLeases
 from server.stores.valkey import Cache, CacheSnapshots
-from tests.support.books import ROOT
-from tests.support.serving import DEADLINE, free_port, wait_for
+from tests.support.books.loads import ROOT
+from tests.support.service.servers import DEADLINE, free_port, wait_for
 
 CONFIGURATION = ROOT / "deploy" / "cache" / "valkey.conf"
 

@@ -11,7 +11,7 @@ import pytest
 from server.base.settings import Settings
 from server.run.workers.supervisor import FAREWELL, GRACE
 from tests.integration.stack.conftest import DIGEST, compose, variables
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 Services = dict[str, dict[str, Any]]
 SECRETS = {name for name in variables() if re.search("KEY$|PASSWORD$", name) and not name.startswith("TLS_")}

@@ -13,9 +13,9 @@ import pytest
 from psycopg import conninfo
 
 from server.run.embedded.binaries import known_binaries
-from tests.support.books import ROOT, load_instance
-from tests.support.postgres import SeparateServer, separate_server
-from tests.support.small import write_instance
+from tests.support.books.loads import ROOT, load_instance
+from tests.support.books.small import write_instance
+from tests.support.engines.postgres import SeparateServer, separate_server
 
 SCRIPT = ROOT / "deploy" / "database" / "databases.sql"
 PASSWORDS = {"tieout": """it's "awkward" \\ $1; drop role identity""", "identity": "other"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 REALM = json.loads((ROOT / "deploy" / "identity" / "tieout-realm.json").read_text(encoding="utf-8"))
 RESOURCE = "${SVC_BASE_URL}/mcp"  # the provider fills it in from its environment

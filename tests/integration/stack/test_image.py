@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 DOCKERFILES = [ROOT / "deploy" / "Dockerfile", ROOT / "deploy" / "identity" / "Dockerfile"]
 

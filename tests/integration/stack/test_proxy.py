@@ -11,8 +11,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from server.base.settings import Settings
-from tests.support.proxying import TEMPLATE, Proxy, RequestRecorder, naming, proxying, recording
-from tests.support.serving import DEADLINE, ERAS, KEY, Server, free_port, wait_for
+from tests.support.service.proxies import TEMPLATE, Proxy, RequestRecorder, naming, proxying, recording
+from tests.support.service.servers import DEADLINE, ERAS, KEY, Server, free_port, wait_for
 
 LINK = "/api/artifacts/get/the-token-in-the-path?signature=the-secret-signature&expires=1"
 TELL_TALE = re.compile("the-token-in-the-path|the-secret-signature|signature=", re.IGNORECASE)

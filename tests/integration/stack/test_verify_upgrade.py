@@ -12,9 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.support.books import ROOT
-from tests.support.forking import script
-from tests.support.serving import KEY, Server, connected, free_port, serving
+from tests.support.books.loads import ROOT
+from tests.support.service.forks import script
+from tests.support.service.servers import KEY, Server, connected, free_port, serving
 
 SCRIPT = ROOT / "scripts" / "verify_upgrade.py"
 STEP = re.compile(r"(ok|FAILED|not applicable) +([\w ]+): (.+)")

@@ -14,8 +14,8 @@ from msgspec import Struct
 from engine.facts.manifest import pin_current
 from engine.instance.read import STORE
 from tests.laws.digits.drawn import PLACES, DrawnRow
-from tests.support.books import load_feeds
-from tests.support.small import write_instance
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import write_instance
 
 DOMAIN = """
     time: {column: date}

@@ -23,8 +23,8 @@ from pyarrow import feather, parquet
 
 from tests.laws.digits.drawn import PLACES, DrawnRow
 from tests.laws.digits.law import CONNECTION, DAY, Source
-from tests.support.flight_sql import TOKEN, flight_sql
-from tests.support.postgres import postgres
+from tests.support.engines.flight_sql import TOKEN, flight_sql
+from tests.support.engines.postgres import postgres
 
 COLUMNS = ("date", "account", *PLACES)
 Cells = Callable[[DrawnRow], Sequence[Any]]  # of a row: fine, cents, rate

@@ -17,8 +17,8 @@ from tests.laws.oracle.figures import MISSING, UNAVAILABLE, Figure
 from tests.laws.oracle.references import OracleCell
 from tests.laws.oracle.requests import OracleRequest
 from tests.laws.oracle.writing import STATEMENT
-from tests.support.drilling import Json, calls
-from tests.support.reading import answer
+from tests.support.answers.drills import Json, calls
+from tests.support.answers.reader import answer
 
 Place = tuple[tuple[str, str], ...] | None  # dimensions and members; none: the total
 Where = tuple[str, str, Place]  # line, column, place

@@ -29,9 +29,9 @@ from tests.laws.oracle.books import (
 )
 from tests.laws.oracle.calendar import trading_table
 from tests.laws.oracle.expressions import text
-from tests.support.books import load_instance
-from tests.support.memory import folder_in_memory
-from tests.support.small import write_instance
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_instance
+from tests.support.engines.memory import folder_in_memory
 
 DIMENSIONS = """
 product: {kind: leaf, members: live.product}

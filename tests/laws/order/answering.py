@@ -24,7 +24,7 @@ from server.stores.memory import REFERENCE, MemorySnapshots
 from server.tools.toolbox import REQUESTS
 from server.wire.arguments import read_request
 from tests.laws.scoped.writing import ROW_CAP, WORKSHOP
-from tests.support.holding import archive_in
+from tests.support.books.holders import archive_in
 
 LIFETIME = 3600  # seconds of what is kept: longer than any sequence
 TERMS = FileTerms(

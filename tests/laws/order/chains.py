@@ -5,7 +5,7 @@ Of their two domains one lacks a dimension: the other one stands first or second
 
 from pathlib import Path
 
-from tests.support.small import write_instance
+from tests.support.books.small import write_instance
 
 LEAVES, DEPTH, METRICS, MONTHS = 6, 14, 8, 6
 DIMENSIONS = """

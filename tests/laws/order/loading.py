@@ -10,8 +10,8 @@ from tests.laws.order.law import PATIENCE, BrokenOrder, CallSequence, attempt
 from tests.laws.order.steps import SequenceStep
 from tests.laws.scoped.books import ScopedBooks
 from tests.laws.scoped.writing import table, tables
-from tests.support.books import load_feeds
-from tests.support.small import csv
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import csv
 
 OF_LOADS = ("svc_orientation", "list_load_history", "get_load_status", "list_bindings", "get_binding", "resources/read")
 READERS = 3

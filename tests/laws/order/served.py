@@ -14,8 +14,8 @@ from server.http.dispatch import DETAILS, RENDER_BLOCK
 from tests.laws.order.answering import CallAnswer, OrderedBooks, masked
 from tests.laws.order.law import PATIENCE, answer_alone, hold
 from tests.laws.order.steps import SequenceStep
-from tests.support.issuing import Issuer, issuing
-from tests.support.many import RawRequest, call, serving_many
+from tests.support.service.issuers import Issuer, issuing
+from tests.support.service.users import RawRequest, call, serving_many
 
 MONTHS = {"period_start": "2025-07", "period_end": "2026-09"}
 BOTH = [{"scenario": "actual"}, {"scenario": "budget"}]

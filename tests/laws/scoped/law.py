@@ -23,7 +23,7 @@ from tests.laws.scoped.calls import EVERYTHING_LISTED, LARGE, BudgetedCall, call
 from tests.laws.scoped.cutting import Sight, cut
 from tests.laws.scoped.profiles import ProfileSpec, profiles_asked
 from tests.laws.scoped.writing import EVERYTHING, ScopedTools
-from tests.support.memory import folder_in_memory
+from tests.support.engines.memory import folder_in_memory
 
 BOOKS_OF_A_SEED = 20  # the later books of a seed vary the earlier ones
 NEARLY = range(-60, 61)  # tokens of budget: ids of loads and versions are not of the same digits

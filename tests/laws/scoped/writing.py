@@ -19,11 +19,11 @@ from tests.laws.oracle.calendar import trading_table
 from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, ScopedBooks, ScopedRow, ScopedScenario
 from tests.laws.scoped.cutting import DIMENSIONS, axes_of, dimensions_of
 from tests.laws.scoped.profiles import GrantSpec, ProfileSpec, profile_part
-from tests.support.books import load_feeds
-from tests.support.fed import SOMEBODY
-from tests.support.holding import keeping_in
-from tests.support.memory import MemoryLoads
-from tests.support.small import write_instance
+from tests.support.books.fed import SOMEBODY
+from tests.support.books.holders import keeping_in
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import write_instance
+from tests.support.engines.memory import MemoryLoads
 
 Held = Mapping[str, Sequence[ProfileSpec]]  # the profiles of each subject
 ROW_CAP = 1000

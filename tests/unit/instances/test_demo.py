@@ -14,7 +14,7 @@ from engine.books.checks import data_faults
 from engine.door import Door, open_books
 from engine.report.report import Report
 from server.feeds.instance import read_instance
-from tests.support.demo import ROWS, generate
+from tests.support.books.demo import ROWS, generate
 
 LEAST_ROWS = 57_912
 SCENARIOS = {"actual": ("2024-01", "2026-10"), "budget": ("2024-01", "2026-12"), "forecast": ("2026-07", "2026-12")}

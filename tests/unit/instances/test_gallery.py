@@ -10,8 +10,8 @@ from engine.door import Door, open_books
 from engine.present.charts.charts import CHARTS
 from sandbox.pool import Pool
 from scripts.gallery import PAGE, PICTURES, Exhibit, drawn, exhibits
-from tests.support.charting import drawn as svg_of
-from tests.support.charting import texts
+from tests.support.answers.charts import drawn as svg_of
+from tests.support.answers.charts import texts
 
 
 @pytest.fixture(scope="module")

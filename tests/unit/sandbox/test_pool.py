@@ -13,10 +13,10 @@ import pytest
 
 from sandbox.job import MOST_CODE, MOST_FRAME_BYTES, Job, JobLimits, JobResult
 from sandbox.pool import Pool, PoolBusy
-from tests.support.books import ROOT
-from tests.support.keeping import alive
-from tests.support.leaving import ClientGone
-from tests.support.serving import wait_for
+from tests.support.books.loads import ROOT
+from tests.support.service.keeper import alive
+from tests.support.service.leavers import ClientGone
+from tests.support.service.servers import wait_for
 from tests.unit.sandbox.legit import FRAMES, LEGIT, Script, frames_of, ordered, plainly, streamed
 
 ONE = "result = [{'v': 1}]"

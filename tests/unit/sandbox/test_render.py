@@ -12,7 +12,7 @@ import pytest
 
 from sandbox.jail import ASK_VERSION, NETWORK, Kernel
 from sandbox.render import IN_ANSWERS, MOST_SPEC, PictureBounds, Renderer, RenderError, RenderWorkerLost
-from tests.support.charting import CASES, size_of
+from tests.support.answers.charts import CASES, size_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
 LANDLOCK = Kernel().call("landlock_create_ruleset", None, 0, ASK_VERSION)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import xlsxwriter
 
-from tests.support.calendars import four_four_five, table
-from tests.support.small import csv
+from tests.support.books.calendars import four_four_five, table
+from tests.support.books.small import csv
 
 FILES = {
     "instance.yaml": """

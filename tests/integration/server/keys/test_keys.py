@@ -18,10 +18,10 @@ from tests.integration.server.keys.asked import CALLS
 from tests.integration.server.keys.keyed_instance import FILES, write_keyed
 from tests.integration.server.keys.table import ELSEWHERE, NEEDED, SHOWN
 from tests.integration.server.keys.walking import Place, keys_of, standing, without
-from tests.support.books import ROOT, load_feeds
-from tests.support.fed import Fed
-from tests.support.reading import filled_in
-from tests.support.serving import connected, serving
+from tests.support.answers.reader import filled_in
+from tests.support.books.fed import Fed
+from tests.support.books.loads import ROOT, load_feeds
+from tests.support.service.servers import connected, serving
 
 Json = dict[str, Any]
 SCHEMAS = {path.stem: json.loads(path.read_text()) for path in (ROOT / "docs" / "schemas").glob("*.json")}

@@ -26,7 +26,7 @@ from tests.integration.stack.containers.engine import (
     run_inside,
     wait_at_gate,
 )
-from tests.support.hosting import Authority
+from tests.support.service.hosts import Authority
 
 MODULE = "tests.integration.stack.containers"
 Step = Callable[[InstalledStack], str]

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from tests.support.serving import McpBooks
-from tests.support.small import write_instance
+from tests.support.books.small import write_instance
+from tests.support.service.servers import McpBooks
 
 CUSTOMERS, MONTHS, REGIONS = 20_000, 9, ("EU", "US")
 BREAKDOWN = {"dimensions": ["customer"]}

@@ -23,8 +23,8 @@ from tests.integration.stack.containers.deployment import (
 )
 from tests.integration.stack.containers.install import UP, unhealthy
 from tests.integration.stack.containers.traffic import traffic
-from tests.support.books import ROOT
-from tests.support.serving import DEADLINE, wait_for
+from tests.support.books.loads import ROOT
+from tests.support.service.servers import DEADLINE, wait_for
 
 PATHS = {"/readyz": 404, "/metrics": 404, "/": 404, "/realms/master/": 404, "/mcp": 401, "/health": 200}
 ATTACKS = ROOT / "tests" / "unit" / "sandbox" / "cases" / "attacks.json"

@@ -17,9 +17,9 @@ import httpx2
 from tests.integration.stack.conftest import COMPOSE
 from tests.integration.stack.containers.engine import SOCKET
 from tests.integration.stack.containers.images import STANDINS
-from tests.support.books import ROOT
-from tests.support.hosting import Authority
-from tests.support.serving import DEADLINE, McpBooks, connected
+from tests.support.books.loads import ROOT
+from tests.support.service.hosts import Authority
+from tests.support.service.servers import DEADLINE, McpBooks, connected
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tieout" / "stack"
 HOST = "reports.example.com"

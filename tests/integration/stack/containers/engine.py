@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from tests.support.programs import find_program
-from tests.support.serving import wait_for
+from tests.support.machine.programs import find_program
+from tests.support.service.servers import wait_for
 
 PROGRAMS = ("dockerd", "docker", "debootstrap", "slirp4netns", "unshare", "ip", "iptables")
 NAMESPACES = ("--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")

@@ -14,8 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.identity.providing import MODULES
-from tests.support.books import ROOT
-from tests.support.installing import UV
+from tests.support.books.loads import ROOT
+from tests.support.machine.installs import UV
 
 SUITE = "bookworm"
 PACKAGES = ("ca-certificates", "curl", "gettext-base", "libatomic1", "nginx-light", "python3", "python3-venv")

@@ -17,7 +17,7 @@ from tests.integration.stack.containers.deployment import (
     write_certificate,
 )
 from tests.integration.stack.containers.images import build_standins
-from tests.support.serving import wait_for
+from tests.support.service.servers import wait_for
 
 SECRETS = """awk '/(SIGNING_KEY|PASSWORD)=$/ { "openssl rand -hex 32" | getline secret; close("openssl rand -hex 32"); $0 = $0 secret } 1' \\
      deploy/.env.example > .env && chmod 600 .env"""  # noqa: E501 - as the page has it

@@ -9,7 +9,7 @@ from tests.integration.stack.containers.deployment import InstalledStack
 from tests.integration.stack.containers.engine import CGROUPS
 from tests.integration.stack.containers.install import UP, unhealthy
 from tests.integration.stack.containers.traffic import traffic
-from tests.support.serving import wait_for
+from tests.support.service.servers import wait_for
 
 LITTLE = 512  # MB
 RELOADS = 2

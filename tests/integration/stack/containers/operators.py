@@ -4,7 +4,7 @@ from tests.integration.stack.containers import books
 from tests.integration.stack.containers.checks import COMING_BACK, answers
 from tests.integration.stack.containers.deployment import CLIENTS, RELEASE, TOKENS, InstalledStack, calling
 from tests.integration.stack.containers.install import LOAD, UP, images, unhealthy
-from tests.support.serving import wait_for
+from tests.support.service.servers import wait_for
 
 BACKUP = "tieout-2025-09-30.tar"
 MADE = "docker compose run --rm backup /backups/tieout-2025-09-30.tar"

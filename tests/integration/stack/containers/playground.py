@@ -10,9 +10,9 @@ import pytest
 from tests.integration.stack.containers import books
 from tests.integration.stack.containers.checks import COMING_BACK
 from tests.integration.stack.containers.deployment import CACHE, InstalledStack
-from tests.support.browsing import WIDGETS
-from tests.support.programs import mark, needs_program
-from tests.support.serving import DEADLINE, KEY, connected, wait_for
+from tests.support.machine.browsers import WIDGETS
+from tests.support.machine.programs import mark, needs_program
+from tests.support.service.servers import DEADLINE, KEY, connected, wait_for
 
 BROWSER = pytest.mark.program("chromium")
 ADDRESS = "http://127.0.0.1:8768"

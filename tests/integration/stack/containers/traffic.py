@@ -12,7 +12,7 @@ import httpx2
 
 from tests.integration.stack.containers.books import PNL, expected
 from tests.integration.stack.containers.deployment import ORIGIN, token
-from tests.support.serving import wait_for
+from tests.support.service.servers import wait_for
 
 HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 PATIENCE = 90.0  # seconds; longer than the deadline of a call

@@ -9,9 +9,9 @@ from engine.books.books import Shelf
 from engine.door import Door, open_books
 from engine.model.profiles import EVERYONE
 from server.feeds.instance import read_instance
-from tests.support.books import load_instance
-from tests.support.small import write_instance
-from tests.support.warehousing import ENGINES, versions_in_engine
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_instance
+from tests.support.engines.warehouses import ENGINES, versions_in_engine
 
 FACTS = """
     date        scenario  account  centre  amount

@@ -7,8 +7,8 @@ import pytest
 from engine.books.books import Shelf
 from engine.books.completeness import completeness
 from server.feeds.instance import read_instance
-from tests.support.books import load_instance
-from tests.support.small import write_instance
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_instance
 
 DOMAIN = """
     time: {column: date}

@@ -20,8 +20,8 @@ from engine.model.profiles import EVERYONE, Grant, Profile
 from engine.model.requests import SearchRequest
 from engine.model.scope import UNASSIGNED, Cut
 from engine.plans import base_groups
-from tests.support.books import load_feeds
-from tests.support.small import LEDGER, csv, figure, small_books
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import LEDGER, csv, figure, small_books
 
 MEMBERS, PROFILES = 2_000, 90
 SHARE = 10  # the bound is so many times less here: as many profiles reach it with so many fewer members

@@ -18,9 +18,9 @@ from engine.queries.rows import row_query
 from engine.report.inspection import inspect
 from engine.report.run import run
 from server.feeds.instance import read_instance
-from tests.support.books import load_instance
-from tests.support.small import write_instance
-from tests.support.watched_store import WatchedStore
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_instance
+from tests.support.engines.watched import WatchedStore
 
 FACTS = """
     date        scenario  account  centre  amount

@@ -12,8 +12,8 @@ from engine.model.errors import BadArguments, DimensionUnavailable, Refusal, Una
 from engine.model.stopping import never
 from engine.present.answers.catalogue import members_answer
 from server.feeds.instance import read_instance
-from tests.support.books import load_feeds, load_instance
-from tests.support.searching import (
+from tests.support.books.loads import load_feeds, load_instance
+from tests.support.books.searched import (
     CHANNEL,
     CUSTOMERS,
     DIMENSIONS,
@@ -27,7 +27,7 @@ from tests.support.searching import (
     listed,
     write_crowd,
 )
-from tests.support.small import csv, figure, write_instance
+from tests.support.books.small import csv, figure, write_instance
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from engine.books.search import findable_members
 from engine.door import Door, open_books
 from engine.model.errors import UnknownName
-from tests.support.searching import (
+from tests.support.books.searched import (
     CHANNEL,
     CUSTOMERS,
     DOMAIN,

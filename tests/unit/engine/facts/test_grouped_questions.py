@@ -34,7 +34,7 @@ from engine.model.fact_store import (
 )
 from engine.model.scope import EVERYTHING, NOTHING
 from engine.model.stopping import never
-from tests.support.warehousing import DEEP
+from tests.support.engines.warehouses import DEEP
 from tests.unit.engine.facts.test_store import (
     AMOUNT,
     FIRST,

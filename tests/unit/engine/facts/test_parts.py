@@ -26,8 +26,8 @@ from engine.model.warehouses import PartTotals
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.tables import warehouse_table
 from server.warehouses.warehouse import SqlStatement
-from tests.support.parted import FatalStep, MortalParts, ProcessEnd, ending_process, manifest_of_store
-from tests.support.warehousing import ENGINES, Warehouses, warehouses
+from tests.support.engines.parted import FatalStep, MortalParts, ProcessEnd, ending_process, manifest_of_store
+from tests.support.engines.warehouses import ENGINES, Warehouses, warehouses
 from tests.unit.engine.facts.test_store import FIRST, GL, Fact, facts_of, landing_of, load_of, opened
 
 TABLE = warehouse_table("gl", {})

@@ -27,8 +27,8 @@ from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
 from engine.model.fact_store import ROWS, SPAN, Aggregate, AggregateFunction, Slice
 from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
-from tests.support.books import load_instance
-from tests.support.small import figure, write_instance
+from tests.support.books.loads import load_instance
+from tests.support.books.small import figure, write_instance
 from tests.unit.engine.facts.test_store import (
     AMOUNT,
     FIRST,

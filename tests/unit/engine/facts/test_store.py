@@ -36,8 +36,8 @@ from engine.model.fact_store import (
 )
 from engine.model.formulas import FigureKind
 from engine.model.scope import EVERYTHING, NOTHING, AmountRange, Cell, CodeSet, Conjunction
-from tests.support.attaching import ATTACHABLE, attached_facts
-from tests.support.warehousing import ENGINES, facts_in_engine
+from tests.support.engines.attached_tables import ATTACHABLE, attached_facts
+from tests.support.engines.warehouses import ENGINES, facts_in_engine
 
 AMOUNT = (Aggregate("amount"),)
 GL = Domain(

@@ -8,7 +8,7 @@ import pytest
 from engine.instance.documents import InstanceFaults
 from engine.model.calendar.periods import Grain
 from server.feeds.instance import read_instance
-from tests.support.calendars import four_four_five, table
+from tests.support.books.calendars import four_four_five, table
 from tests.unit.engine.instance.test_instance_faults import instance
 
 NAMED = "name: Test\ncurrency: EUR\ncalendar: calendar.csv\n"

@@ -9,8 +9,8 @@ import pytest
 from engine.instance.documents import Fault, InstanceFaults, parse_document, read_document
 from engine.model.catalogue import Base
 from server.feeds.instance import read_instance
-from tests.support.books import ROOT
-from tests.support.small import write_instance
+from tests.support.books.loads import ROOT
+from tests.support.books.small import write_instance
 
 WRITTEN = {
     "instance.yaml": """

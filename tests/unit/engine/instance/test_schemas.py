@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from engine.instance.documents import read_document
 from scripts.schemas import SCHEMAS, schemas
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 
 PUBLISHED = schemas()
 

@@ -13,7 +13,7 @@ import pytest
 from engine.instance.documents import InstanceFaults
 from server.feeds.instance import read_instance
 from server.ingest.folder import InstanceWatcher
-from tests.support.small import write_instance
+from tests.support.books.small import write_instance
 
 WAY_OUT = "let the user that runs Tieout read it: chmod -R go+rX FOLDER"
 

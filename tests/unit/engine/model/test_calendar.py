@@ -16,7 +16,7 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.fiscal import FiscalYear, fiscal_calendar
 from engine.model.calendar.periods import Grain, Period, PeriodRange, Span
 from engine.model.scenarios import Scenario, Side, resolve_side
-from tests.support.calendars import four_four_five, table
+from tests.support.books.calendars import four_four_five, table
 
 START = date(2009, 12, 28)
 RETAIL = {year: four_four_five(53 if year in (2012, 2017) else 52) for year in range(2010, 2019)}

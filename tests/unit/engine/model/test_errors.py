@@ -6,8 +6,8 @@ import pytest
 
 from engine.door import open_books
 from engine.model.errors import UnknownName
-from tests.support.books import load_feeds
-from tests.support.small import write_instance
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import write_instance
 
 
 @pytest.mark.parametrize(

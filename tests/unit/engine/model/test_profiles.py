@@ -12,7 +12,7 @@ from engine.model.catalogue import Catalogue
 from engine.model.errors import UnknownName
 from engine.model.profiles import Assignment, Grant, Profile, Profiles
 from server.feeds.instance import read_instance
-from tests.support.small import write_instance
+from tests.support.books.small import write_instance
 
 SOUND = """
 low:  {scenarios: {actual: {}}}

@@ -12,7 +12,7 @@ from engine.present.charts.charts import CHARTS, chart, spec_of
 from engine.present.charts.repairs import framed
 from sandbox.job import Job
 from sandbox.pool import Pool
-from tests.support.charting import CASES, MONTHS, ChartCase
+from tests.support.answers.charts import CASES, MONTHS, ChartCase
 
 NAMES = [f"Name {at}" for at in range(700)]
 

@@ -14,7 +14,7 @@ from engine.present.charts.periods import STEPS
 from engine.present.charts.picture import THEMES, Theme, contrast
 from engine.present.charts.waterfalls import signs_of
 from server.tools.toolbox import TOOLS
-from tests.support.charting import CASES, MONTHS, ChartCase, drawn, marks, texts
+from tests.support.answers.charts import CASES, MONTHS, ChartCase, drawn, marks, texts
 
 MOST_BESIDES_DATA = 7000  # bytes
 BOX = re.compile(r"M([-\d.]+),([-\d.]+)h([-\d.]+)v([-\d.]+)")

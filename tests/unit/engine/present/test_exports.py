@@ -21,11 +21,11 @@ from engine.present.exports.workbook import (
 from engine.report.inspection import Inspection
 from engine.report.report import Report
 from engine.report.snapshots import keep, opened
-from tests.support.exported import COLUMNS, EVIL, MADE, trap_books, written
-from tests.support.inspecting import FACTS, ledger
-from tests.support.leaving import ClientGone, LeavingClient
-from tests.support.reading import answer
-from tests.support.workbooks import go_on, grid
+from tests.support.answers.reader import answer
+from tests.support.answers.workbooks import go_on, grid
+from tests.support.books.inspected import FACTS, ledger
+from tests.support.books.traps import COLUMNS, EVIL, MADE, trap_books, written
+from tests.support.service.leavers import ClientGone, LeavingClient
 
 Write = Callable[[Report | Inspection, ExportStamp, Path, Stop], None]
 

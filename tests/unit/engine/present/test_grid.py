@@ -13,10 +13,10 @@ from engine.model.errors import BadArguments
 from engine.present.answers.budget import DataRef
 from engine.present.answers.rows import rows_answer
 from engine.present.blocks import grid
-from tests.support.drilling import exactly
-from tests.support.goldens import dated, held
-from tests.support.inspecting import ledger
-from tests.support.reading import filled_in
+from tests.support.answers.drills import exactly
+from tests.support.answers.goldens import dated, held
+from tests.support.answers.reader import filled_in
+from tests.support.books.inspected import ledger
 
 Json = dict[str, Any]
 

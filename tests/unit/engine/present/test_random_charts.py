@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from engine.model.errors import ChartInvalid
 from engine.model.requests import ChartSpec
 from engine.present.charts.charts import chart
-from tests.support.charting import ChartCase
-from tests.support.random_results import ResultBooks, draw_random_chart, random_result, write_result_books
+from tests.support.answers.charts import ChartCase
+from tests.support.books.random_results import ResultBooks, draw_random_chart, random_result, write_result_books
 
 CHARTS_OF_A_RESULT = 6
 

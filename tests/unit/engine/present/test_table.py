@@ -13,10 +13,10 @@ from engine.present.answers import reports
 from engine.present.answers.budget import DataRef
 from engine.present.blocks import MOST_CELLS, UNAVAILABLE, table
 from engine.report.report import Report
-from tests.support.drilling import calls, calls_of_block, joined
-from tests.support.goldens import dated, held
-from tests.support.reading import filled_in
-from tests.support.small import small_books
+from tests.support.answers.drills import calls, calls_of_block, joined
+from tests.support.answers.goldens import dated, held
+from tests.support.answers.reader import filled_in
+from tests.support.books.small import small_books
 
 UNCUT = 10**9
 REFERENCE = DataRef("ds_golden")

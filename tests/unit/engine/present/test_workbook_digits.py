@@ -13,9 +13,9 @@ from engine.model.exact import Exact
 from engine.present.exports.all_digits import MANY
 from engine.present.exports.cells import SheetCell, digits_cell, look_of, number_cell
 from engine.present.exports.workbook import write_workbook
-from tests.support.exported import MADE, written
-from tests.support.small import small_books
-from tests.support.workbooks import go_on, shown
+from tests.support.answers.workbooks import go_on, shown
+from tests.support.books.small import small_books
+from tests.support.books.traps import MADE, written
 
 approx = partial(pytest.approx, rel=1e-15, abs=0)  # XlsxWriter writes 16 digits
 LONG = "90071992547409.93"  # 16 digits

@@ -23,9 +23,9 @@ from engine.present.exports.workbook import (
     write_workbook,
 )
 from engine.report.report import Report
-from tests.support.exported import COLUMNS, EVIL, MADE, trap_books, written
-from tests.support.small import small_books
-from tests.support.workbooks import MAIN, cells, go_on, grid, parts, sheet_xml, shown
+from tests.support.answers.workbooks import MAIN, cells, go_on, grid, parts, sheet_xml, shown
+from tests.support.books.small import small_books
+from tests.support.books.traps import COLUMNS, EVIL, MADE, trap_books, written
 
 LOST = "\N{REPLACEMENT CHARACTER}"
 

@@ -15,9 +15,9 @@ from engine.present.blocks import table
 from engine.report.encoding import read, write
 from engine.report.report import Report
 from engine.report.snapshots import Kept, opened
-from tests.support.explaining import DIMENSIONS, HEAD, LEDGER
-from tests.support.reading import answer
-from tests.support.small import small_books
+from tests.support.answers.reader import answer
+from tests.support.books.explained import DIMENSIONS, HEAD, LEDGER
+from tests.support.books.small import small_books
 
 UNCUT = 10**9
 KEPT = Path(__file__).parents[3] / "golden" / "kept"

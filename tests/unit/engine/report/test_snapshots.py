@@ -26,8 +26,8 @@ from engine.report.inspection import Inspection
 from engine.report.report import Report
 from engine.report.snapshots import Kept, fractions_of, integers, keep, opened
 from engine.report.snapshots import given as given_to_a_script
-from tests.support.inspecting import ledger
-from tests.support.reading import answer
+from tests.support.answers.reader import answer
+from tests.support.books.inspected import ledger
 
 UNCUT = 10**9
 COLUMNS = ("actual", "budget", "forecast", "actual@py", "actual@ytd", "budget/downside", "actual+forecast", "gone")

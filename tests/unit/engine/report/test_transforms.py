@@ -23,7 +23,7 @@ from engine.report.permission import joined
 from engine.report.report import Report
 from engine.report.snapshots import KINDS, given, keep, opened, permission_from, still_allows
 from engine.report.transform import INPUTS, Given, ScriptOutput, Transform, transformed
-from tests.support.workbooks import cells, go_on, grid
+from tests.support.answers.workbooks import cells, go_on, grid
 
 MADE_AT = ExportStamp(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
 SCENARIOS = {"Actuals": "actual", "Budget": "budget"}

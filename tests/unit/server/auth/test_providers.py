@@ -14,9 +14,8 @@ from server.auth.tokens import InvalidToken, RefusalReason
 from server.base.interfaces import Principal
 from server.base.providers import PRESETS
 from server.base.settings import BadSetting, Settings, read_settings
-from tests.support.issuing import Issuer, rsa_key
-from tests.support.many import ORIGIN, SIGNING_KEY
-from tests.support.provider_tokens import (
+from tests.support.service.issuers import Issuer, rsa_key
+from tests.support.service.provider_tokens import (
     COGNITO,
     ENTRA_SHARED,
     ENTRA_V1,
@@ -29,6 +28,7 @@ from tests.support.provider_tokens import (
     TENANT,
     DocumentedProvider,
 )
+from tests.support.service.users import ORIGIN, SIGNING_KEY
 
 MANY = {"SVC_BASE_URL": ORIGIN, "ARTIFACT_SIGNING_KEY": SIGNING_KEY}
 every_provider = pytest.mark.parametrize("provider", PROVIDERS.values(), ids=PROVIDERS)

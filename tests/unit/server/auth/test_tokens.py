@@ -15,7 +15,7 @@ from server.auth.claims import TokenPolicy, claims_of
 from server.auth.keys import KeyCache, OidcProvider, read_keys
 from server.auth.tokens import InsufficientScope, InvalidToken, RefusalReason, VerificationUnavailable
 from server.base.interfaces import Principal
-from tests.support.issuing import DISCOVERY, RESOURCE, Issuer, Json, ec_key, issuing, rsa_key
+from tests.support.service.issuers import DISCOVERY, RESOURCE, Issuer, Json, ec_key, issuing, rsa_key
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -10,7 +10,7 @@ import pytest
 
 from server.auth.keys import MOST_BYTES, KeyCache, OidcProvider, ProviderUnavailable, RefreshTimes, SigningKey
 from server.auth.tokens import VerificationUnavailable
-from tests.support.issuing import DISCOVERY, KEYS, Issuer, ec_key, issuing, rsa_key
+from tests.support.service.issuers import DISCOVERY, KEYS, Issuer, ec_key, issuing, rsa_key
 
 ONE, NEW = ("one", "RS256"), ("new", "RS256")
 

@@ -17,9 +17,9 @@ from server.feeds.placements import FactsPlacement, WarehouseKind
 from server.ingest.load import BindingFailed
 from server.warehouses.opening import ADAPTERS, SOURCES, DriverMissing, open_source, open_warehouse
 from server.warehouses.warehouse import Warehouse
-from tests.support.books import ROOT, load_feeds
-from tests.support.ledgers import ledger
-from tests.support.tracked import tracked
+from tests.support.books.ledgers import ledger
+from tests.support.books.loads import ROOT, load_feeds
+from tests.support.checks.tracked import tracked
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 KINDS = ("bigquery", "clickhouse", "duckdb", "flightsql", "snowflake")

@@ -16,7 +16,7 @@ import pytest
 
 from server.base.sockets import Acceptor
 from tests.integration.server.test_workers import blocked, call, listens, serve, workers
-from tests.support.serving import DEADLINE, Server, serving, wait_for
+from tests.support.service.servers import DEADLINE, Server, serving, wait_for
 
 ESTABLISHED = "01"  # as the kernel lists it
 

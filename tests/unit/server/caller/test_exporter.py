@@ -34,11 +34,11 @@ from server.base.interfaces import Principal
 from server.caller.exporter import LARGE, Exporter, ExportJob, ExportLost, ExportProcess
 from server.caller.files import CallerFiles, FileTerms
 from server.stores.disk import FORGOTTEN, Volume
-from tests.support.fed import SOMEBODY
-from tests.support.holding import TERMS, archive_in
-from tests.support.leaving import ClientGone
-from tests.support.small import small_books
-from tests.support.workbooks import go_on, parts
+from tests.support.answers.workbooks import go_on, parts
+from tests.support.books.fed import SOMEBODY
+from tests.support.books.holders import TERMS, archive_in
+from tests.support.books.small import small_books
+from tests.support.service.leavers import ClientGone
 
 MADE = ExportStamp(at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC), subject="ann")
 WRITERS: dict[str, Callable[[Any, ExportStamp, Path, Stop], None]] = {"xlsx": write_workbook, "json": write_document}

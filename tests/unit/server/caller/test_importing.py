@@ -17,9 +17,9 @@ from server.base.requests import HostFile
 from server.caller.importer import AT_ONCE, NOT_PUBLIC, Address, Importer
 from server.caller.uploads import CallerImports, CallerUploads
 from server.tools.toolbox import TOOLS
-from tests.support.holding import archive_in, keeping_in
-from tests.support.hosting import HERE, INSIDE, Answers, Authority, RunningHost, drips, hosting, leads_to, sends
-from tests.support.leaving import ClientGone, LeavingClient
+from tests.support.books.holders import archive_in, keeping_in
+from tests.support.service.hosts import HERE, INSIDE, Answers, Authority, RunningHost, drips, hosting, leads_to, sends
+from tests.support.service.leavers import ClientGone, LeavingClient
 from tests.unit.server.http.test_dispatch import dispatch_of
 
 CLOSED = (

@@ -22,7 +22,7 @@ from server.caller import scripts
 from server.caller.scripts import CallerScripts, ScriptRunner, frame_of
 from server.tools.tool import Deployment
 from server.tools.toolbox import TOOLS
-from tests.support.serving import wait_for
+from tests.support.service.servers import wait_for
 from tests.unit.sandbox.test_pool import children_of, server_of
 from tests.unit.server.http.test_dispatch import DEADLINE, dispatch_of
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.instance.documents import InstanceFaults
 from server.feeds.instance import read_instance
-from tests.support.small import write_instance
+from tests.support.books.small import write_instance
 
 DOMAIN = """
 time: {column: date}

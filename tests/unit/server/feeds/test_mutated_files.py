@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from engine.instance.documents import Fault, InstanceFaults
 from server.feeds.instance import read_instance
-from tests.support.books import edited_copy
-from tests.support.demo import DEMO
-from tests.support.mutating import CASES, mutated
+from tests.support.books.demo import DEMO
+from tests.support.books.loads import edited_copy
+from tests.support.checks.json_mutations import CASES, mutated
 
 FILES = sorted(path.relative_to(DEMO).as_posix() for path in DEMO.rglob("*.yaml") if ".tieout" not in path.parts)
 TEXTS = {name: (DEMO / name).read_text(encoding="utf-8") for name in FILES}

@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from engine.door import open_books
 from server.ingest.load import BindingFailed
-from tests.support.books import load_feeds
-from tests.support.cloud_services import refusing_token, snowflake
-from tests.support.ledgers import ledger
-from tests.support.small import figures
+from tests.support.books.ledgers import ledger
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import figures
+from tests.support.engines.cloud_services import refusing_token, snowflake
 
 FOUND = [
     {"date": "2021-02-01", "scenario": "actual", "account": "A", "amount": "2.20"},

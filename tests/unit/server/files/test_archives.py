@@ -11,7 +11,7 @@ from server.feeds.file_kinds import kind_of
 from server.files.archives import ArchiveFault, files_matching, unpacked
 from server.files.limits import FileTooLarge
 from tests.doors.case_books import CaseBooks
-from tests.support.newcomer import initialised
+from tests.support.books.newcomer import initialised
 
 ROWS = "date,account,amount\n2025-01-05,A,10.50\n2025-01-06,B,1.00\n"
 MORE = "date,account,amount\n2025-02-05,A,-7.25\n"

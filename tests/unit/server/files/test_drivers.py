@@ -19,11 +19,11 @@ from server.feeds.instance import read_instance
 from server.feeds.query_parameters import ParamStyle, number_parameters
 from server.files.databases import DRIVERS, DriverThread, driver_library
 from server.ingest.load import BindingFailed
-from tests.support import ledgers
-from tests.support.books import load_feeds
-from tests.support.flight_sql import TOKEN, flight_sql
-from tests.support.ledgers import FEBRUARY, LEDGER, ledger, revenue
-from tests.support.pausing import interrupted
+from tests.support.books import ledgers
+from tests.support.books.ledgers import FEBRUARY, LEDGER, ledger, revenue
+from tests.support.books.loads import load_feeds
+from tests.support.engines.flight_sql import TOKEN, flight_sql
+from tests.support.service.pauses import interrupted
 
 QUERY = f"{ledgers.QUERY} and :company <> 'x'"  # a parameter twice
 KINDS = ("sqlite", "duckdb", "flightsql", "adbc", "adbc by name")

@@ -10,9 +10,9 @@ from server.feeds.instance import read_instance
 from server.files.encodings import detect_encoding
 from server.files.findings import Ambiguity, Finding
 from server.ingest.load import BindingFailed
-from tests.support.books import load_feeds
-from tests.support.guessing import load_by_guess
-from tests.support.newcomer import first_statement, initialised
+from tests.support.books.guessed_loads import load_by_guess
+from tests.support.books.loads import load_feeds
+from tests.support.books.newcomer import first_statement, initialised
 from tests.unit.server.ingest.test_ingest import instance_of
 
 TEXTS = {  # a language: words of a chart of accounts

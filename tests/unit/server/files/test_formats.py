@@ -13,8 +13,8 @@ from server.files.amounts import by_side, multiply, read_amounts, subtract
 from server.files.dates import in_format, month_number
 from server.files.rejects import format_rejects
 from server.ingest.load import BindingFailed
-from tests.support.books import load_feeds
-from tests.support.small import figures, write_instance
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import figures, write_instance
 
 MONTHS = ["Jan", "Feb", "Mrz", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez"]
 

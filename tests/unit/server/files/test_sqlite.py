@@ -16,9 +16,9 @@ from server.files.columns import joined, to_text
 from server.files.rejects import ROW
 from server.files.sampling import sample_source
 from server.ingest.load import BindingFailed
-from tests.support.books import load_feeds
-from tests.support.ledgers import ledger, revenue
-from tests.support.pausing import interrupted
+from tests.support.books.ledgers import ledger, revenue
+from tests.support.books.loads import load_feeds
+from tests.support.service.pauses import interrupted
 
 SOURCE = {"kind": "sqlite", "path": "../erp.db"}
 QUERY = "select day as date, account, amount from postings order by rowid"

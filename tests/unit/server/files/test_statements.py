@@ -16,7 +16,7 @@ from server.feeds.extract_formats import CsvFormat, ExtractFormat, SqlQuery
 from server.files.files import WrittenFormat
 from server.files.rejects import LoadFailed
 from server.files.statements import query_files
-from tests.support.books import ROOT
+from tests.support.books.loads import ROOT
 from tests.unit.server.files.test_formats import instance_of, loaded
 
 HEADER = "id;day;text\n1;05.01.2026;a-x\n2;06.02.2026;b-y\n\n"
@@ -156,7 +156,7 @@ from pathlib import Path
 from engine.facts import landing
 from engine.facts.landing import Landing
 from server.files import files
-from tests.support.books import load_feeds
+from tests.support.books.loads import load_feeds
 
 files.PIECE, landing.HELD_BYTES = 1, 0
 add = Landing.add

@@ -14,8 +14,8 @@ from server.feeds.instance import read_instance
 from server.http.dispatch import LIGHT_THREADS, Dispatcher
 from server.tools.tool import Deployment
 from server.tools.toolbox import TOOLS
-from tests.support.books import load_feeds, load_instance
-from tests.support.small import LEDGER, csv, write_instance
+from tests.support.books.loads import load_feeds, load_instance
+from tests.support.books.small import LEDGER, csv, write_instance
 from tests.unit.server.http.test_dispatch import Gate, dispatch_of, tool, until
 
 ALL, PART, NOBODY = map(Principal, ("all", "part", "nobody"))

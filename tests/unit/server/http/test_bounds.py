@@ -16,7 +16,7 @@ from server.caller.caller import Caller
 from server.http.limits import ConnectionLimits
 from server.tools.toolbox import TOOLS
 from server.wire.answers import Answer
-from tests.support.serving import DEADLINE, wait_for
+from tests.support.service.servers import DEADLINE, wait_for
 from tests.unit.server.http.test_disconnect import HEADERS, body, served
 from tests.unit.server.http.test_dispatch import Gate, dispatch_of, tool
 

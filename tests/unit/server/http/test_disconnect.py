@@ -30,8 +30,8 @@ from server.ops.readiness import Readiness
 from server.stores.disk import WORK
 from server.telemetry.metrics import Metrics
 from server.tools.toolbox import TOOLS
-from tests.support.holding import keeping_in, kept_in
-from tests.support.serving import KEY, free_port, wait_for
+from tests.support.books.holders import keeping_in, kept_in
+from tests.support.service.servers import KEY, free_port, wait_for
 from tests.unit.server.http.test_dispatch import DEADLINE, Gate, dispatch_of, tool
 
 HEADERS = {

@@ -30,8 +30,8 @@ from server.tools.examples import no_example
 from server.tools.tool import LaneName, Tool
 from server.tools.toolbox import TOOLS
 from server.wire.answers import Answer
-from tests.support.holding import keeping_in
-from tests.support.memory import MemoryLoads
+from tests.support.books.holders import keeping_in
+from tests.support.engines.memory import MemoryLoads
 
 ANN, BOB = Principal("ann"), Principal("bob")
 DEADLINE = 20.0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from server.base.waits import WAITS
 from server.http.lanes import Lane
-from tests.support.serving import DEADLINE, wait_for
+from tests.support.service.servers import DEADLINE, wait_for
 
 CALLERS = st.lists(st.sampled_from("abcd"), max_size=30)
 

@@ -22,8 +22,8 @@ from server.caller.uploads import CallerUploads, UploadReservation
 from server.http.app import HttpServer
 from server.http.transfers import UploadRoutes
 from tests.integration.server.test_uploads import put, sending
-from tests.support.holding import TERMS, archive_in
-from tests.support.serving import DEADLINE, free_port, wait_for
+from tests.support.books.holders import TERMS, archive_in
+from tests.support.service.servers import DEADLINE, free_port, wait_for
 from tests.unit.server.http.test_bounds import all_of
 
 BODY = b"0123456789" * 10

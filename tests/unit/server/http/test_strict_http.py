@@ -15,7 +15,7 @@ from server.ops.readiness import Readiness, serve_operators
 from server.ops.strict_http import StrictConnection, is_private_name
 from server.telemetry.metrics import Metrics
 from server.tools.toolbox import TOOLS
-from tests.support.serving import DEADLINE, free_port
+from tests.support.service.servers import DEADLINE, free_port
 from tests.unit.server.http.test_bounds import all_of, connection
 from tests.unit.server.http.test_disconnect import HEADERS, body, served
 from tests.unit.server.http.test_dispatch import dispatch_of

@@ -8,7 +8,7 @@ import pytest
 from server.files import files
 from server.ingest.control_tables import control_line, control_table
 from server.ingest.load import BindingFailed
-from tests.support.books import load_feeds
+from tests.support.books.loads import load_feeds
 from tests.unit.server.files.test_formats import instance_of
 from tests.unit.server.ingest.test_controls import controls
 

@@ -20,9 +20,9 @@ from server.ingest.control_tables import control_line, control_table
 from server.ingest.controls import CellSum, FileControl
 from server.ingest.load import BindingFailed
 from server.wire.feeds import load_json
-from tests.support.books import ADVENTUREWORKS, OXFORD, ROOT, load_feeds, needs
-from tests.support.instance_page import PAGE
-from tests.support.memory import MemoryLoads
+from tests.support.books.instance_page import PAGE
+from tests.support.books.loads import ADVENTUREWORKS, OXFORD, ROOT, load_feeds, needs
+from tests.support.engines.memory import MemoryLoads
 from tests.unit.server.files.test_formats import instance_of
 
 LOOSE: dict[str, Any] = {"rejects": {"allow": {"decimals": 99, "number": 99, "day": 99, "size": 99}}}

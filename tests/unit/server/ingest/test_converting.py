@@ -14,8 +14,8 @@ from engine.instance.documents import InstanceFaults
 from server.feeds.instance import read_instance
 from server.files.rejects import format_rejects
 from server.ingest.load import BindingFailed, LoadResult
-from tests.support.books import load_feeds
-from tests.support.small import csv, figures, write_instance
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import csv, figures, write_instance
 
 A = {"A": "actual"}
 DOMAIN = """

@@ -9,10 +9,10 @@ from adbc_driver_postgresql import dbapi
 
 from server.feeds.feeds import LoadStatus
 from server.ingest.load import BindingFailed
-from tests.support.books import load_feeds
-from tests.support.ledgers import FEBRUARY, LEDGER, ledger, revenue
-from tests.support.newcomer import first_statement, initialised
-from tests.support.postgres import postgres
+from tests.support.books.ledgers import FEBRUARY, LEDGER, ledger, revenue
+from tests.support.books.loads import load_feeds
+from tests.support.books.newcomer import first_statement, initialised
+from tests.support.engines.postgres import postgres
 
 ERP = {"kind": "postgresql", "uri_env": "ERP_DATABASE_URI"}
 

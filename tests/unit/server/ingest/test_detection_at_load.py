@@ -19,9 +19,9 @@ from server.files.amounts import read_amounts
 from server.ingest.folder import BooksFolder
 from server.ingest.load import BindingFailed
 from server.ingest.previews import describe_readings
-from tests.support.books import load_feeds
-from tests.support.guessing import load_by_guess
-from tests.support.memory import MemoryLoads
+from tests.support.books.guessed_loads import load_by_guess
+from tests.support.books.loads import load_feeds
+from tests.support.engines.memory import MemoryLoads
 from tests.unit.server.files.test_formats import instance_of, loaded, refused
 
 HEAD = "date,account,amount\n"

@@ -21,9 +21,9 @@ from server.feeds.feeds import LoadStatus
 from server.feeds.instance import read_instance
 from server.files.rejects import format_rejects
 from server.ingest.load import BindingFailed, LoadResult
-from tests.support.books import load_feeds
-from tests.support.postgres import postgres
-from tests.support.small import csv, figures, write_instance
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import csv, figures, write_instance
+from tests.support.engines.postgres import postgres
 
 A = {"A": "actual"}
 DOMAIN = """

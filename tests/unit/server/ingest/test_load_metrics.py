@@ -13,7 +13,7 @@ from server.base.settings import Settings
 from server.feeds.feeds import LoadAttempt, LoadStatus
 from server.run.embedded.platform import platform
 from server.telemetry.metrics import Metrics
-from tests.support.memory import MemoryLoads
+from tests.support.engines.memory import MemoryLoads
 
 BEGAN = datetime(2026, 11, 1, 6, tzinfo=UTC)
 

@@ -19,9 +19,9 @@ from server.files import files
 from server.files.rejects import LoadFailed
 from server.ingest.folder import TargetBusy, lock_targets
 from server.ingest.load import BindingFailed
-from tests.support.books import load_feeds
-from tests.support.memory import MemoryLoads
-from tests.support.small import figures, write_instance
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import figures, write_instance
+from tests.support.engines.memory import MemoryLoads
 
 A = {"A": "actual"}
 DOMAIN = """

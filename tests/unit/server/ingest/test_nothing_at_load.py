@@ -11,10 +11,10 @@ import xlsxwriter
 from engine.door import open_books
 from server.files import files
 from server.ingest.load import BindingFailed
-from tests.support.books import load_feeds
-from tests.support.guessing import load_by_guess
-from tests.support.inspecting import rows_of
-from tests.support.small import figures, write_instance
+from tests.support.books.guessed_loads import load_by_guess
+from tests.support.books.inspected import rows_of
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import figures, write_instance
 from tests.unit.server.files.test_formats import instance_of, loaded, refused
 from tests.unit.server.ingest.test_detection_at_load import HEAD, proposed, rewrite, written
 

@@ -7,7 +7,7 @@ import pytest
 from server.feeds.instance import read_instance
 from server.ingest.folder import BooksFolder
 from server.ingest.previews import FeedKeys, describe_files, lacking_keys
-from tests.support.guessing import load_by_guess
+from tests.support.books.guessed_loads import load_by_guess
 from tests.unit.server.files.test_formats import instance_of
 from tests.unit.server.ingest.test_detection_at_load import HEAD, rewrite, written
 

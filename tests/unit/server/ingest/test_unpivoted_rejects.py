@@ -11,8 +11,8 @@ import yaml
 from engine.door import open_books
 from server.files.rejects import FILE, ROW, Rejects, report_file, write_report
 from server.ingest.load import BindingFailed
-from tests.support.books import load_feeds
-from tests.support.small import figures, write_instance
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import figures, write_instance
 from tests.unit.server.files.test_formats import instance_of, loaded
 
 ACROSS = {"unpivot": {"columns": "Jan..Mar", "into": "date", "value": "amount", "year": "2025"}}

@@ -7,11 +7,11 @@ import pytest
 
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
-from tests.support.books import load_instance
-from tests.support.forking import tieout
-from tests.support.postgres import schema_of
-from tests.support.profiled import WrittenTables
-from tests.support.small import write_instance
+from tests.support.books.loads import load_instance
+from tests.support.books.profiles import WrittenTables
+from tests.support.books.small import write_instance
+from tests.support.engines.postgres import schema_of
+from tests.support.service.forks import tieout
 
 
 @pytest.fixture

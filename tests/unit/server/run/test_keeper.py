@@ -22,8 +22,8 @@ from server.run.embedded.keeper import FAILURE, Keeper
 from server.run.embedded.platform import Platform, platform
 from server.run.embedded.servers import EmbeddedPostgres
 from server.run.embedded.users import server_user
-from tests.support.keeping import alive, cache_of, kept, postmaster, said, sees_into, using
-from tests.support.serving import wait_for
+from tests.support.service.keeper import alive, cache_of, kept, postmaster, said, sees_into, using
+from tests.support.service.servers import wait_for
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from server.auth.bearer import dev_key
 from server.base.settings import variable_of
 from server.run.cli import main
-from tests.support.issuing import RESOURCE, Issuer, issuing, rsa_key
-from tests.support.many import ORIGIN, PROFILES, SIGNING_KEY, write_books
+from tests.support.service.issuers import RESOURCE, Issuer, issuing, rsa_key
+from tests.support.service.users import ORIGIN, PROFILES, SIGNING_KEY, write_books
 
 Ran = tuple[int, list[str]]
 Tieout = Callable[..., Ran]

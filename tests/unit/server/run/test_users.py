@@ -17,9 +17,9 @@ from server.run.embedded.binaries import StartFailure, known_binaries, private_f
 from server.run.embedded.keeper import Keeper
 from server.run.embedded.servers import EmbeddedPostgres
 from server.run.embedded.users import ServerUser, programs_for, server_user
-from tests.support import confined
-from tests.support.books import ROOT
-from tests.support.keeping import DEADLINE, kept, postmaster, program_of, reached_by, said, using
+from tests.support.books.loads import ROOT
+from tests.support.machine import confined
+from tests.support.service.keeper import DEADLINE, kept, postmaster, program_of, reached_by, said, using
 
 OF_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes its user")
 OTHERS = [entry for entry in pwd.getpwall() if entry.pw_uid != 0]

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from server.setup.feed_keys import FeedKeys, UnwritableKeys, with_keys, written_instance
-from tests.support.small import write_ledger
+from tests.support.books.small import write_ledger
 
 KEYS: FeedKeys = {"gl": {"csv.separator": ";", "csv.header_row": 3, "dates.format": "%d.%m.%Y"}}
 LINES = ('csv: {separator: ";", header_row: 3}', 'dates: {format: "%d.%m.%Y"}')

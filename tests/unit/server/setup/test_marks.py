@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.newcomer import first_statement, initialised
+from tests.support.books.newcomer import first_statement, initialised
 
 
 def ledger(folder: Path, first: str, second: str) -> Path:

@@ -9,7 +9,7 @@ from server.files.sampling import sample_file
 from server.setup.answers import Answers
 from server.setup.proposal import propose
 from server.setup.questions import answers_file
-from tests.support.newcomer import first_statement, initialised
+from tests.support.books.newcomer import first_statement, initialised
 from tests.unit.server.setup.test_proposals import profile
 
 PAIRS = "Konto;EB Soll;EB Haben;Umsatz Soll;Umsatz Haben;Saldo Soll;Saldo Haben\n"

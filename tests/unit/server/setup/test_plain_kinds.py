@@ -8,7 +8,7 @@ import pytest
 from server.files.sampling import sample_file
 from server.setup.answers import Answers
 from server.setup.proposal import propose
-from tests.support.newcomer import first_statement, initialised
+from tests.support.books.newcomer import first_statement, initialised
 
 CHART = "account,name,class,group\n4000,Sales,Result,Revenue\n5000,Materials,Result,Costs\n"
 KINDS = {

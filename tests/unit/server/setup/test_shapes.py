@@ -12,7 +12,7 @@ from server.files.findings import SampleFault
 from server.files.sampling import sample_file
 from server.setup.alike import FILE, with_parts
 from server.setup.months import month_columns
-from tests.support.newcomer import first_statement, initialised
+from tests.support.books.newcomer import first_statement, initialised
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from server.files.findings import SampleFault
 from server.run.commands.console import SafeConsole
 from server.setup.yaml_lines import REMARK, comment, yaml_file, yaml_text
-from tests.support.newcomer import initialised
+from tests.support.books.newcomer import initialised
 
 ENDS = ("\n", "\r", "\r\n", "\x85", "\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x00", "\ue000", "\ufeff")
 TEXTS = st.text() | st.lists(st.sampled_from((*ENDS, "#", ": ", "'", '"', "\\", "- a", "{", "é"))).map("".join)

@@ -15,9 +15,9 @@ from server.base.settings import BadSetting, Settings
 from server.run.embedded.binaries import valkey_binary
 from server.run.embedded.platform import Platform, platform
 from server.stores.valkey import Cache
-from tests.support.keeping import cache_of, kept
-from tests.support.programs import needs_program
-from tests.support.serving import free_port, wait_for
+from tests.support.machine.programs import needs_program
+from tests.support.service.keeper import cache_of, kept
+from tests.support.service.servers import free_port, wait_for
 
 SERVERS = ("valkey", pytest.param("redis", marks=pytest.mark.program("redis-server")))
 

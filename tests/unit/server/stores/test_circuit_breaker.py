@@ -13,9 +13,9 @@ from server.base.interfaces import StoreDown
 from server.stores.circuit_breaker import FAILURES
 from server.stores.postgres import LARGEST, CircuitBreakingDatabase, Database
 from tests.integration.server.test_platform import process_of, why
-from tests.support.pausing import paused
-from tests.support.postgres import SeparateServer, separate_server
-from tests.support.serving import wait_for
+from tests.support.engines.postgres import SeparateServer, separate_server
+from tests.support.service.pauses import paused
+from tests.support.service.servers import wait_for
 
 NOBODY = {"the platform database cannot be reached: nothing listens at its address"}
 SILENT = {"the platform database cannot be reached: it does not answer"}

@@ -25,9 +25,9 @@ from server.stores.disk import FORGOTTEN, UploadInProgress, Volume
 from server.stores.files import PostgresFiles, PostgresPrincipals, PostgresUploads
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
-from tests.support.holding import archive_in
-from tests.support.memory import MemoryFiles, MemoryPrincipals, MemoryUploads, ProcessFiles
-from tests.support.postgres import schema_of
+from tests.support.books.holders import archive_in
+from tests.support.engines.memory import MemoryFiles, MemoryPrincipals, MemoryUploads, ProcessFiles
+from tests.support.engines.postgres import schema_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 QUOTA = 1000

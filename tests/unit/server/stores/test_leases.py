@@ -18,12 +18,12 @@ import redis
 from server.base.interfaces import CapReached, Leases, StoreDown
 from server.stores.leases import ALL, OF, CacheLeases, SharedLeases
 from server.stores.memory import MemoryLeases
-from tests.support.books import ROOT
-from tests.support.clocks import sweep
-from tests.support.operating import metric, until_ready
-from tests.support.programs import needs_program
-from tests.support.serving import DEADLINE, Server, connected, free_port, serving, wait_for
-from tests.support.taking import LEASE
+from tests.support.books.loads import ROOT
+from tests.support.machine.programs import needs_program
+from tests.support.service.clocks import sweep
+from tests.support.service.lease_taker import LEASE
+from tests.support.service.operations import metric, until_ready
+from tests.support.service.servers import DEADLINE, Server, connected, free_port, serving, wait_for
 from tests.unit.server.stores.test_cache import SERVERS, CacheServer, binary_of
 
 SHORT = 1.0
@@ -180,7 +180,7 @@ def test_many_at_once_never_hold_more_than_there_are(played: LeaseScene) -> None
 
 def taking(server: CacheServer, *numbers: float, before: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
     """Start a process that takes leases."""
-    command = [*before, sys.executable, "-m", "tests.support.taking", server.address, *map(str, numbers)]
+    command = [*before, sys.executable, "-m", "tests.support.service.lease_taker", server.address, *map(str, numbers)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 

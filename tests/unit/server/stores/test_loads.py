@@ -18,8 +18,8 @@ from server.feeds.feeds import LoadAttempt, LoadStatus
 from server.stores.loads import PostgresLoadHistory
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
-from tests.support.memory import MemoryLoads
-from tests.support.postgres import schema_of
+from tests.support.engines.memory import MemoryLoads
+from tests.support.engines.postgres import schema_of
 
 NOON = datetime(2025, 9, 30, 12, 0, 0, 123456, tzinfo=UTC)
 KINDS = ("memory", "embedded", "server")

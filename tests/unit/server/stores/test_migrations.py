@@ -22,10 +22,10 @@ from server.stores.migrations import (
     read_migrations,
     read_statuses,
 )
-from tests.support import forking
-from tests.support.books import ROOT
-from tests.support.postgres import SeparateServer, schema_of
-from tests.support.serving import wait_for
+from tests.support.books.loads import ROOT
+from tests.support.engines.postgres import SeparateServer, schema_of
+from tests.support.service import forks
+from tests.support.service.servers import wait_for
 
 COMMAND = (ROOT / "scripts" / "migrate.py", "--scope", "open")
 KNOWN = [
@@ -44,7 +44,7 @@ KNOWN = [
 
 def script(uri: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run scripts/migrate.py on a database."""
-    return forking.script(*COMMAND, *arguments, environment={**os.environ, "DATABASE_URL": uri})
+    return forks.script(*COMMAND, *arguments, environment={**os.environ, "DATABASE_URL": uri})
 
 
 @pytest.fixture

@@ -22,10 +22,10 @@ from server.feeds.instance import read_instance
 from server.stores.migrations import migrate, read_migrations
 from server.stores.postgres import Database
 from server.stores.profiles import FileProfiles, PostgresProfiles, opened_to_one
-from tests.support.postgres import schema_of
-from tests.support.profiled import ProfilePlace, WrittenFile, WrittenTables
-from tests.support.serving import wait_for
-from tests.support.small import write_instance
+from tests.support.books.profiles import ProfilePlace, WrittenFile, WrittenTables
+from tests.support.books.small import write_instance
+from tests.support.engines.postgres import schema_of
+from tests.support.service.servers import wait_for
 
 PLACES = ("file", "embedded", "server")
 LOW, HIGH = "low: {scenarios: {actual: {}}}\n", "high: {operations: true, scenarios: {'*': {}}}\n"

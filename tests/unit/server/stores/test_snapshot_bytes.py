@@ -24,11 +24,11 @@ from server.run.embedded.platform import platform
 from server.stores.circuit_breaker import FAILURES
 from server.stores.memory import MOST_BYTES, MemorySnapshots, is_reference
 from server.stores.valkey import Cache, CacheSnapshots
-from tests.support.holding import kept_in
-from tests.support.keeping import cache_of
-from tests.support.programs import needs_program
-from tests.support.serving import free_port, wait_for
-from tests.support.small import LEDGER, small_books
+from tests.support.books.holders import kept_in
+from tests.support.books.small import LEDGER, small_books
+from tests.support.machine.programs import needs_program
+from tests.support.service.keeper import cache_of
+from tests.support.service.servers import free_port, wait_for
 from tests.unit.server.stores.test_cache import CacheServer
 
 Opened = Callable[[float, float], Snapshots]  # idle and longest seconds

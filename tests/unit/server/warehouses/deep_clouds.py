@@ -21,11 +21,11 @@ from server.warehouses.lacks import ReaderMayWrite
 from server.warehouses.opening import SOURCES
 from server.warehouses.tables import WarehouseTable
 from server.warehouses.warehouse import SqlStatement, StatementRefused, Warehouse
-from tests.support.attached_books import BOTH, AttachedBooks
-from tests.support.bigquery import BigQueryServer
-from tests.support.clouds import CLOUDS, PASSWORD, Cloud, cloud
-from tests.support.serving import wait_for
-from tests.support.small import figures
+from tests.support.books.attached import BOTH, AttachedBooks
+from tests.support.books.small import figures
+from tests.support.engines.bigquery import BigQueryServer
+from tests.support.engines.clouds import CLOUDS, PASSWORD, Cloud, cloud
+from tests.support.service.servers import wait_for
 
 LINES = SqlStatement("select 1 as tieout_one from FINANCE_LINES as tieout_base")
 Books = tuple[Cloud, AttachedBooks]

@@ -22,9 +22,9 @@ from server.warehouses.engines.flightsql import FlightSqlWarehouse
 from server.warehouses.lacks import ReaderMayWrite, refuse_writer
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.warehouse import SqlStatement, StatementRefused, Warehouse, WarehouseDown
-from tests.support.clickhouse import clickhouse_server
-from tests.support.pausing import paused
-from tests.support.sail import SailServer, sail_server
+from tests.support.engines.clickhouse import clickhouse_server
+from tests.support.engines.sail import SailServer, sail_server
+from tests.support.service.pauses import paused
 
 ONE = SqlStatement("select 1 as n")
 PATIENCE = 60.0  # seconds until an engine has recovered

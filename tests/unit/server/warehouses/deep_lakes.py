@@ -17,10 +17,10 @@ from engine.model.errors import Unavailable
 from server.feeds.feeds import LoadStatus
 from server.warehouses.engines.flightsql import FlightSqlWarehouse
 from server.warehouses.warehouse import SqlStatement
-from tests.support.attached_books import BOTH, COLUMNS, INSERT, AttachedBooks, in_lake
-from tests.support.sail import SailServer, shared_sail
-from tests.support.small import figures
-from tests.support.warehousing import SAIL_WORKERS
+from tests.support.books.attached import BOTH, COLUMNS, INSERT, AttachedBooks, in_lake
+from tests.support.books.small import figures
+from tests.support.engines.sail import SailServer, shared_sail
+from tests.support.engines.warehouses import SAIL_WORKERS
 
 AGAIN = "so no figure is given: run `tieout load gl`, then ask again."
 

@@ -11,8 +11,8 @@ import pytest
 
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.warehouse import SqlStatement, StatementRefused
-from tests.support.serving import wait_for
-from tests.support.spark import SparkWarehouse, spark_server
+from tests.support.engines.spark import SparkWarehouse, spark_server
+from tests.support.service.servers import wait_for
 
 ROWS = pl.DataFrame({"account": pl.Series([1, 2], dtype=pl.UInt32), "amount": [5, 7]})
 

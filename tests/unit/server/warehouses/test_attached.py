@@ -28,9 +28,9 @@ from server.warehouses.engines.duckdb import DuckDbWarehouse
 from server.warehouses.opening import AttachedSources, versions_in
 from server.warehouses.warehouse import SqlStatement, VersionGone
 from server.wire.feeds import binding_answer
-from tests.support.books import load_feeds
-from tests.support.serving import wait_for
-from tests.support.small import figures, write_instance
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import figures, write_instance
+from tests.support.service.servers import wait_for
 
 ODD_IDS = ("it's", '"quoted"', "back\\slash", "a\nb", " padded ", "%_", "0010", "数", "🙂", "$1", "?", "--", "E'x'")
 DOMAIN = """

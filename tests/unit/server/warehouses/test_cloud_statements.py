@@ -28,7 +28,7 @@ from server.warehouses.engines.snowflake import KEPT, SNOWFLAKE
 from server.warehouses.opening import open_source
 from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
 from server.warehouses.warehouse import SqlStatement, StatementRefused
-from tests.support.statements import hold_to_lock
+from tests.support.checks.statements import hold_to_lock
 
 INSTANT = {"snowflake": "2026-03-01 05:15:00.123", "bigquery": "2026-03-01 05:15:00.123+00"}
 TABLE = AttachedTable(

@@ -23,11 +23,11 @@ from server.warehouses import opening
 from server.warehouses.engines.postgresql import PostgresWarehouse
 from server.warehouses.opening import AttachedSources, open_source, versions_in
 from server.warehouses.warehouse import Warehouse
-from tests.support.books import load_feeds
-from tests.support.pausing import paused
-from tests.support.postgres import SeparateServer, separate_server
-from tests.support.serving import wait_for
-from tests.support.small import figures, write_instance
+from tests.support.books.loads import load_feeds
+from tests.support.books.small import figures, write_instance
+from tests.support.engines.postgres import SeparateServer, separate_server
+from tests.support.service.pauses import paused
+from tests.support.service.servers import wait_for
 
 PATIENCE = 60.0  # seconds until what is under way has ended
 GL = """

@@ -26,11 +26,11 @@ from server.warehouses.engines.postgresql import PostgresWarehouse
 from server.warehouses.facts import WarehouseFacts
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.warehouse import SqlStatement, StatementRefused, Warehouse, WarehouseDown
-from tests.support.books import load_instance
-from tests.support.pausing import paused
-from tests.support.postgres import SeparateServer, separate_server
-from tests.support.small import write_instance
-from tests.support.warehousing import placed
+from tests.support.books.loads import load_instance
+from tests.support.books.small import write_instance
+from tests.support.engines.postgres import SeparateServer, separate_server
+from tests.support.engines.warehouses import placed
+from tests.support.service.pauses import paused
 
 TIMEOUT = 0.5
 ONE = SqlStatement("select 1::bigint as n")

@@ -27,7 +27,7 @@ from server.warehouses.engines.flightsql import FlightSqlWarehouse, words_of_typ
 from server.warehouses.opening import WarehouseUnnamed, open_source
 from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
 from server.warehouses.warehouse import SqlStatement, StatementRefused, WarehouseDown
-from tests.support.statements import hold_to_lock
+from tests.support.checks.statements import hold_to_lock
 
 FOLDER = "s3://bucket/the`lake/lines"
 VERSION = str(LakeVersion(12, "0" * 64, "delta", FOLDER))

@@ -14,7 +14,7 @@ from server.warehouses.engines.bigquery import BIGQUERY
 from server.warehouses.engines.snowflake import SNOWFLAKE
 from server.warehouses.statements import MOST_LISTED, PartSpans, StatementText
 from server.warehouses.warehouse import SqlStatement
-from tests.support.statements import hold_to_lock
+from tests.support.checks.statements import hold_to_lock
 from tests.unit.server.warehouses.test_warehouses import LEDGER
 
 JANUARY = Span(date(2024, 1, 1), date(2024, 1, 31))

@@ -15,7 +15,7 @@ from server.warehouses.dialects import ColumnKind, NotWritable, SqlDialect
 from server.warehouses.parts import WarehouseParts
 from server.warehouses.tables import PART, WarehouseColumn, WarehouseTable, plain_name
 from server.warehouses.warehouse import SqlStatement, StatementRefused, Warehouse, WarehouseDown
-from tests.support.warehousing import DEEP, ENGINES, Warehouses, warehouses
+from tests.support.engines.warehouses import DEEP, ENGINES, Warehouses, warehouses
 
 LEDGER = WarehouseTable(
     domain="gl",

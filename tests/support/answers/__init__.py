@@ -1,0 +1,1 @@
+"""Answers as clients ask for and read them."""

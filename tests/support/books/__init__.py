@@ -1,0 +1,1 @@
+"""Small books of tests, and what loads them."""

@@ -1,0 +1,1 @@
+"""Checks of the code and of the suite itself."""

@@ -1,0 +1,1 @@
+"""Databases, engines and stores behind the books of tests."""

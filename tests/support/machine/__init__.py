@@ -1,0 +1,1 @@
+"""What tests run beside Python, and the machines on which they run."""
