@@ -266,16 +266,18 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
 # Variables of compose.yaml, of scripts/ and of the identity provider's clients, which no setting reads.
 OTHER_NAMES = ("IMAGE", "INSTANCE_DIR", "MCP_TAG", "TOKEN", "OIDC_TOKEN_URL", "CLIENT_ID", "CLIENT_SECRET")
-OTHERS = frozenset("SVC_" + name for name in OTHER_NAMES)
+PREFIX = "SVC_"
+OTHERS = frozenset(PREFIX + name for name in OTHER_NAMES)
 
 
 def unknown_settings(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     """Yield a sentence for every variable that looks like a setting and is none."""
     names = [str(field.metadata["variable"]) for field in fields(Settings)]
+    known = [name.removeprefix(PREFIX) for name in names]
     for name in sorted(set(environment) - OTHERS - set(names)):
-        if name.startswith("SVC_"):
-            similar = get_close_matches(name, names, 1)
-            yield f"{name} is no setting and is ignored" + (f"; is {similar[0]} meant?" if similar else "")
+        if name.startswith(PREFIX):
+            similar = get_close_matches(name.removeprefix(PREFIX), known, 1)  # every name has the prefix
+            yield f"{name} is no setting and is ignored" + (f"; is {PREFIX}{similar[0]} meant?" if similar else "")
 
 
 def validate(settings: Settings) -> None:
