@@ -17,7 +17,7 @@ from tests.support.service.servers import wait_for
 from tests.support.service.stdio import TIEOUT, hosting
 
 ASKED = {"scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
-NOT_LINUX = str(ROOT / "tests" / "support" / "not_linux")
+NOT_LINUX = str(ROOT / "tests" / "support" / "machine" / "not_linux")
 DEADLINE = 30.0
 
 
