@@ -311,6 +311,7 @@ def test_where_the_container_has_no_memory_for_two_workers_the_old_one_leaves_fi
         server.process.send_signal(SIGHUP)
         wait_for(lambda: f"worker {old} left" in server.log.read_text())
         assert call(server.url, "list_kpis", timeout=STARTING)  # waits for the new one
+        wait_for(lambda: f"worker {workers(server)[0]} serves" in server.log.read_text())  # told after its answer
         told = [line.split(" worker ")[1] for line in server.log.read_text().splitlines() if " worker " in line]
         assert told == [f"{old} serves", f"{old} left", f"{workers(server)[0]} serves"]
 
