@@ -273,10 +273,10 @@ OTHERS = frozenset(PREFIX + name for name in OTHER_NAMES)
 def unknown_settings(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     """Yield a sentence for every variable that looks like a setting and is none."""
     names = [str(field.metadata["variable"]) for field in fields(Settings)]
-    known = [name.removeprefix(PREFIX) for name in names]
+    endings = [name.removeprefix(PREFIX) for name in names]
     for name in sorted(set(environment) - OTHERS - set(names)):
         if name.startswith(PREFIX):
-            similar = get_close_matches(name.removeprefix(PREFIX), known, 1)  # every name has the prefix
+            similar = get_close_matches(name.removeprefix(PREFIX), endings, 1)  # every name has the prefix
             yield f"{name} is no setting and is ignored" + (f"; is {PREFIX}{similar[0]} meant?" if similar else "")
 
 
