@@ -14,10 +14,6 @@ class SampleFault(Exception):
     """A file or table cannot be sampled; the message says what is wrong with it and what would be right."""
 
 
-class SampleQuestion(SampleFault):
-    """A file can be read in several ways, and nobody said in which; the message says how to say it."""
-
-
 class Finding(Struct, frozen=True):
     """The value of one key of integrations.yaml, written as `numbers.decimal`, and what decided it."""
 
@@ -51,6 +47,15 @@ class Ambiguity(Struct, frozen=True):
         """The same without a text of the file."""
         ways = ", or ".join(f"with {written_keys(reading.keys)}" for reading in self.readings)
         return f"{place_of(self.evidence)} can be read in {len(self.readings)} ways: {ways}"
+
+
+class SampleQuestion(SampleFault):
+    """A file can be read in several ways, and nobody said in which."""
+
+    def __init__(self, name: str, ambiguity: Ambiguity) -> None:
+        super().__init__(f"{name}: {ambiguity}")
+        self.name = name
+        self.ambiguity = ambiguity
 
 
 class Findings(Struct, frozen=True):

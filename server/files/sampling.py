@@ -285,8 +285,7 @@ def decided(path: Path, found: Finding | Ambiguity) -> Finding:
     """Return the encoding of a file. Raises SampleQuestion if its words allow several, or none."""
     if isinstance(found, Finding):
         return found
-    says = f"{path.name}: {found}"
-    raise SampleQuestion(f"{says}\n  Say csv with --answers FILE, for every file or under files: {{{path.name}: …}}")
+    raise SampleQuestion(path.name, found)
 
 
 def answered(said: str) -> Finding:

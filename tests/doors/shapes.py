@@ -250,6 +250,12 @@ ANSWERED: dict[str, ShapedFile] = {
         asks="account has ' Rent' and 'Rent', which differ in spaces or case alone: are they one?",
         answer="{ids: merge}",
     ),
+    "a letter that two encodings read apart": ShapedFile(
+        {"gl.csv": "date,account,amount\n2025-01-05,Ärzte,10.50\n2025-02-05,Kasse,7.25\n".encode("cp850")},
+        {"actual": {"Ärzte|2025-01": "10.5", "Kasse|2025-02": "7.25"}},
+        asks="row 2 has the byte 0x8e, which is no UTF-8 can be read in 3 ways",
+        answer="{csv: {encoding: cp850}}",
+    ),
     "a hidden sheet": ShapedFile(
         workbook("gl.xlsx", {"GL": LEDGER, "Old": LEDGER}, hidden="Old"),
         actual(c4010_01="10.5", c4020_02="7.25"),

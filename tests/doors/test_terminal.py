@@ -38,6 +38,9 @@ WALKS = {  # statements show whole amounts
         {},
         ["House bank 6", "Sales (11)", "Amount (4)"],
     ),
+    "a letter that two encodings read apart": Walk(
+        ANSWERED["a letter that two encodings read apart"], {"0x8e": "3"}, ["Ärzte 11", "Kasse 7", "Amount 18"]
+    ),
     "a table without a heading": Walk(
         ANSWERED["no heading"], {"no row looks like a heading": "1"}, ["1200 18", "4010 (11)", "D 7"]
     ),

@@ -24,7 +24,7 @@ from server.files.workbook_reader import READER
 from server.run.commands import load
 from server.run.commands.console import ASKED, DONE, FAULTY, err, out
 from server.run.shelves import open_shelf
-from server.setup.answers import Answers, BadAnswer, read_answers
+from server.setup.answers import Answers, BadAnswer, question_of, read_answers
 from server.setup.instance_files import instance_files
 from server.setup.proposal import BooksProposal, NoBooks, propose
 from server.setup.questions import Ask, answers_file, asked_answers
@@ -67,19 +67,22 @@ def initialised(asked: argparse.Namespace, settings: Settings, unpacking: ExitSt
         if any(kind_of(Path(path)) == ".xlsx" for path in asked.files):
             READER.begin()
         asks = sys.stdin.isatty() and sys.stdout.isatty() and not asked.yes
-        tables: list[SourceTable] = []
+        asking = ask if asks else None
         into = Path(unpacking.enter_context(TemporaryDirectory()))
+        tables: list[SourceTable] = []
         for path in asked.files:
             with bounded(Path(path).name, settings.init_seconds):
-                tables.extend(sample_source(str(path), into, answers.encoding_of))
+                tables += sampled(str(path), into, answers, asking)
         names = ", ".join(dict.fromkeys(table.name for table in tables))
-        with bounded(names, settings.init_seconds * len(asked.files)):
-            books = propose_asking(tables, answers, folder.resolve().name, ask if asks else None)
-        files = {} if answers.open or answers.questions else instance_files(books, folder)
+        books = None
+        if not answers.questions:
+            with bounded(names, settings.init_seconds * len(asked.files)):
+                books = propose_asking(tables, answers, folder.resolve().name, asking)
+        files = {} if books is None or answers.open or answers.questions else instance_files(books, folder)
     except (SampleFault, BadAnswer, NoBooks) as fault:
         err.print(f"{fault}\n{ASK_AGAIN}", markup=False)
-        return ASKED if isinstance(fault, SampleQuestion) else FAULTY
-    if answers.open or answers.questions:
+        return FAULTY
+    if books is None or not files:
         questions = [answers_file(answers.questions)] if answers.questions else []
         err.print("\n".join([*answers.open, *questions, ASK_AGAIN]), markup=False)
         return FAULTY if answers.open else ASKED
@@ -96,6 +99,21 @@ def initialised(asked: argparse.Namespace, settings: Settings, unpacking: ExitSt
         says = f"Written, and not loaded. Edit {folder} and run: tieout load --instance {folder}"
         err.print(f"{says}; or mend the files, remove {folder} and run tieout init again.", markup=False)
     return status
+
+
+def sampled(path: str, into: Path, answers: Answers, ask: Ask | None) -> list[SourceTable]:
+    """Return the tables of a file; none if its words do not tell its encoding, and nobody does: answers note that."""
+    while True:
+        try:
+            return list(sample_source(path, into, answers.encoding_of))
+        except SampleQuestion as doubt:
+            question = question_of(doubt.name, doubt.ambiguity)
+            given = list(asked_answers([question], ask)) if ask else []
+            if not given:
+                answers.questions.append(question)
+                return []
+            for table, said in given:
+                answers.give(table, said)
 
 
 def tell_statement(settings: Settings) -> None:
