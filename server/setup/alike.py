@@ -7,14 +7,13 @@ from typing import Final
 import polars as pl
 from msgspec.structs import replace
 
+from server.files.period_names import codes_in, is_period_part
 from server.files.sampling import SourceTable
-from server.setup.periods import codes_in
 from server.setup.words import scenario_kinds
 
 FILE: Final = "file"  # the column of the parts
 ENDING: Final = re.compile(r"\.\w+$|\.\w+(?= \[)")
 BORDER: Final = re.compile(r"[\W_]")
-PERIOD_PART: Final = re.compile(r"(?:fy|q|p|m)?[\d\W_]+|[^\W\d_]{3,}[\W_]*\d*", re.IGNORECASE)
 
 
 def with_parts(tables: Sequence[SourceTable]) -> list[SourceTable]:
@@ -41,7 +40,7 @@ def named_parts(group: Sequence[SourceTable]) -> list[tuple[SourceTable, str]]:
     if not all(parts) or len(set(parts)) < len(parts):
         parts = stems
     codes = {frozenset(codes_in(stem)) for stem in stems}
-    says_time = all(map(PERIOD_PART.fullmatch, parts)) and len(codes) == len(stems) and all(codes)
+    says_time = all(map(is_period_part, parts)) and len(codes) == len(stems) and all(codes)
     if says_time or all(scenario_kinds(part) for part in parts) or len(set(parts)) < len(parts):
         return []
     return list(zip(group, parts, strict=True))

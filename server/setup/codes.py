@@ -1,6 +1,5 @@
 """Codes: columns of whole numbers that are keys, such as those of accounts, documents and companies, and no amounts."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -8,10 +7,9 @@ import polars as pl
 from msgspec import Struct
 
 from server.files.notation import AMOUNT_WORDS, NumberColumn, words_of
+from server.files.number_looks import WHOLE, has_places
 from server.setup.words import named
 
-WHOLE: Final = r"^\d+$"
-FRACTION: Final = re.compile(r"[.,]\d")
 FEWEST_ROWS: Final = 3  # of which a constant, or a run of numbers, tells that a column is no amount
 FEWEST_TIMES: Final = 2  # how often each number of a key stands there on average, at least
 COUNT_WORDS: Final = named(  # of whole numbers that are counted, and may repeat
@@ -29,7 +27,7 @@ class NumberTexts(Struct, frozen=True):
     @property
     def has_places(self) -> bool:
         """Whether some of its numbers have decimal places."""
-        return any(FRACTION.search(text) for text, _ in self.column.numbers)
+        return any(has_places(text) for text, _ in self.column.numbers)
 
     @property
     def may_be_code(self) -> bool:

@@ -10,7 +10,7 @@ from engine.model.calendar.periods import Grain
 from server.files.days import DATE_WORDS, DayColumn
 from server.files.findings import SampleTable
 from server.files.notation import NumberColumn, amounts_in, number_column
-from server.setup.written_days import days_of
+from server.files.written_days import days_of
 
 MOST_MEMBERS: Final = 5_000  # distinct texts up to which a column is a dimension
 FEW: Final = 20  # distinct texts up to which it is one even where nearly every row has another

@@ -11,15 +11,15 @@ from msgspec.structs import replace
 from server.files.days import FORMATS, in_english
 from server.files.findings import Finding, Findings, SampleTable, at_row
 from server.files.notation import AMOUNT_WORDS, NumberColumn, number_column, words_of
+from server.files.number_looks import has_places
 from server.files.sampling import SourceTable
+from server.files.written_days import days_of
 from server.setup.figures import exact_figures, largest, volume, written_amount
 from server.setup.nominations import CLOSING_WORDS
 from server.setup.questions import Choice, OpenQuestion
 from server.setup.totals import TOTAL_OF, SampleSums
-from server.setup.written_days import days_of
 
 FEWEST: Final = 2  # headings that make a grouped report
-PLACES: Final = re.compile(r"[.,]\d")
 INTO: Final = "account"  # the column of the headings, if no other is called so
 OPENING: Final = re.compile(
     r"(opening|beginning|starting|previous|prior) balance|balance (b/?f|brought)|saldovortrag|anfangs(bestand|saldo)|"
@@ -81,7 +81,7 @@ def without_groups(table: SourceTable, said: str | None = None) -> MadeLong:
 def amounts_of(table: SourceTable) -> list[NumberColumn]:
     """Return the columns of amounts: of numbers, those that have decimal places or a name of amounts, if some do."""
     found = [number for name in table.columns if (number := number_column(table.sample, name)) is not None]
-    placed = [one for one in found if any(PLACES.search(text) for text, _ in one.numbers)]
+    placed = [one for one in found if any(has_places(text) for text, _ in one.numbers)]
     return [one for one in found if one in placed or AMOUNT_WORDS.search(one.name)] or found
 
 

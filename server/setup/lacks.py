@@ -1,15 +1,15 @@
 """Lacks: why a table holds no facts, and numbers of a table that fills none."""
 
-import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
 from server.files.notation import AMOUNT_WORDS, MOST_NUMBERS, notations_of
+from server.files.number_looks import has_places, has_two_places
+from server.files.period_names import half_columns
 from server.setup.column_profiles import AMOUNTS, ColumnRole
 from server.setup.dimensions import Guess
 from server.setup.figures import exact_figures, largest
-from server.setup.months import half_columns
 from server.setup.open_facts import HOW_AMOUNTS
 from server.setup.periods import unread_time
 from server.setup.questions import Choice, OpenQuestion
@@ -17,8 +17,6 @@ from server.setup.roles import TableProfile
 from server.setup.trees import weight_column
 
 MOST_NUMBERS_OF_MEMBERS: Final = 2  # columns of whole numbers, such as a level and an order, that are no amounts
-FRACTION = re.compile(r"[.,]\d")
-NEAR_AMOUNT = re.compile(r"\d[.,]\d\d(?!\d)")
 
 
 def lack_of_facts(profiles: Sequence[TableProfile]) -> str:
@@ -49,7 +47,7 @@ def unloaded_amounts(found: TableProfile, guesses: list[Guess], *, is_used: bool
     amounts = [one for role in (*AMOUNTS, ColumnRole.ACROSS) for one in found.having(role) if one != weight]
     numbers = [one for name in amounts if (one := found.columns[name].number) is not None]
     telling = len(numbers) > MOST_NUMBERS_OF_MEMBERS or any(
-        AMOUNT_WORDS.search(one.name) or any(FRACTION.search(text) for text, _ in one.numbers) for one in numbers
+        AMOUNT_WORDS.search(one.name) or any(has_places(text) for text, _ in one.numbers) for one in numbers
     )
     unnamed = unnamed_amounts(found)
     if unnamed or telling:
@@ -80,7 +78,7 @@ def unnamed_amounts(found: TableProfile) -> dict[str, str]:
     """Return columns of texts that mostly hold two decimal places, with one of them: the first that is no number."""
     amounts = {}
     for column, one in found.columns.items():
-        hits = [text for text in one.values if NEAR_AMOUNT.search(text)]
+        hits = [text for text in one.values if has_two_places(text)]
         plain = one.number is None and one.day is None and hits
         if plain and len(hits) >= MOST_NUMBERS * len(one.values):
             amounts[column] = next((text for text in hits if not notations_of(text)), hits[0])

@@ -1,6 +1,5 @@
 """Marks: currencies and other dashes around amounts, which a statement of the feed takes away before they are read."""
 
-import re
 from typing import Final
 
 import polars as pl
@@ -8,13 +7,11 @@ from msgspec.structs import replace
 
 from server.files.findings import Finding, Findings
 from server.files.notation import notations_of
+from server.files.number_looks import MARKED, SIDED
 from server.files.sampling import SourceTable
 from server.setup.journals import quoted
 
-CURRENCY: Final = r"(?:US|R|C|A|NZ|HK|S)?\$|€|£|¥|₹|₺|₽|zł|Kč|kr\.?|Fr\.?|Ft|lei|[A-Z]{3}"
-MARKED: Final = re.compile(rf"[-−(]?\s*(?P<before>{CURRENCY})?\s*[-−(]?\s*\d[\d.,'’\s]*\)?\s*(?P<after>{CURRENCY})?\)?")
 DASH: Final = "−"
-SIDED: Final = re.compile(r"(?P<amount>.*\d[)]?)\s*(?P<side>dr|cr)", re.IGNORECASE)
 SIDE, LENGTH = "side", 2  # behind the name of the column of marks, and of a mark
 
 

@@ -1,6 +1,5 @@
 """Months across: the columns that are named by months, wherever they stand, and the sums of them that stand beside."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
@@ -9,41 +8,17 @@ import polars as pl
 
 from engine.model.calendar.labels import MONTHS
 from engine.model.calendar.periods import Grain
-from server.files.dates import MONTH_DIGITS, month_number
-from server.files.days import MonthColumns, detect_month_columns, is_dated_month, is_month_name, named_month
+from server.files.dates import month_number
+from server.files.days import MonthColumns, detect_month_columns, is_dated_month, is_month_name
 from server.files.findings import Finding, Findings
 from server.files.notation import NumberColumn
+from server.files.period_names import SPOKEN, month_of, numbered, period_code
 from server.setup.figures import exact_figures
 from server.setup.words import scenario_kind, without_scenario
 
-GAP: Final = r"[\s._'/-]*"
-CENTURY: Final = r"(?P<year>(?:19|20)\d\d)"
-SHORT: Final = r"(?P<year>(?:(?:19|20)\d\d)|\d\d)"
-WORD: Final = r"(?P<part>[^\W\d_]{3,}\.?)"
-NUMBER: Final = r"(?P<part>0?[1-9]|1[0-2])"
-SHAPES: Final = tuple(  # of the names of columns; the first that fits counts
-    (grain, re.compile(shape, re.IGNORECASE))
-    for grain, shape in (
-        (Grain.QUARTER, rf"(?:Q|T|KQ|Qtr\.?|Quarter|Quartal|Trim\w*){GAP}(?P<part>[1-4])[\s._'/-]+{SHORT}"),
-        (Grain.QUARTER, rf"(?P<part>[1-4])(?:Q|T){GAP}{SHORT}"),
-        (Grain.QUARTER, rf"{CENTURY}{GAP}(?:Q|T|Qtr\.?|Quarter|Quartal){GAP}(?P<part>[1-4])"),
-        (Grain.MONTH, rf"{WORD}{GAP}{SHORT}"),
-        (Grain.MONTH, rf"{CENTURY}{GAP}{WORD}"),
-        (Grain.MONTH, rf"{CENTURY}{GAP}(?:M|P|Per\.?|Period)?{GAP}{NUMBER}"),
-        (Grain.MONTH, rf"(?:M|P|Per\.?|Period)?{GAP}{NUMBER}[\s._'/-]+{CENTURY}"),
-        (Grain.YEAR, rf"(?:FY|GJ|CY|Year|Jahr)?{GAP}{CENTURY}"),
-    )
-)
-HALF: Final = re.compile(
-    rf"(?:H|HY|HJ|S|Half|Halbjahr|Sem\w*){GAP}[12]{GAP}{SHORT}"
-    rf"|{CENTURY.replace('year', 'first')}{GAP}(?:H|HJ|S){GAP}[12]"
-    rf"|[12]\.?(?:H|HJ|S|{GAP}Halbjahr){GAP}{SHORT.replace('year', 'last')}",
-    re.IGNORECASE,
-)
 FEWEST_CODED: Final = {Grain.MONTH: 3, Grain.QUARTER: 2, Grain.YEAR: 2}  # columns of periods with their years
 FEWEST_SPOKEN: Final = 2  # of them where their names say a scenario
 FEWEST: Final = 3  # months that make a table of months across
-SPOKEN: Final = re.compile(r"(?P<word>[^\W\d_]+)[\s._-]+(?P<month>[^\W\d_]+\.?)")
 SPANS: Final = (3, 6)  # months of a quarter and of a half
 
 
@@ -88,29 +63,6 @@ def coded_columns(columns: Sequence[str]) -> MonthColumns | None:
     return MonthColumns(tuple(found), has_years=True, findings=Findings(), codes=found, grain=grain)
 
 
-def period_code(name: str) -> Iterator[tuple[Grain, str]]:
-    """Yield the grain and the code of the period that a name is; nothing if it is none with a year."""
-    text = name.strip()
-    for grain, shape in SHAPES:
-        if (match := shape.fullmatch(text)) is None:
-            continue
-        year = match["year"] if len(match["year"]) == len("2026") else f"20{match['year']}"
-        if grain is Grain.YEAR:
-            yield grain, year
-            return
-        if grain is Grain.QUARTER:
-            yield grain, f"{year}-Q{match['part']}"
-            return
-        if number := named_month(match["part"]) or (int(match["part"]) if match["part"].isdecimal() else None):
-            yield grain, f"{year}-{number:02}"
-            return
-
-
-def half_columns(columns: Sequence[str]) -> list[str]:
-    """Return the columns that are named by half years, which are no periods of calendar years."""
-    return [name for name in columns if HALF.fullmatch(name.strip())]
-
-
 def differ(months: Iterable[int | None]) -> bool:
     """Tell whether no month occurs twice."""
     known = list(months)
@@ -124,22 +76,6 @@ def month_names(months: Mapping[str, int]) -> Findings:
     written = {month: name for name, month in months.items()}
     names = [written.get(month, name) for month, name in enumerate(MONTHS, 1)]
     return Findings((Finding("dates.months", names, f"columns {', '.join(months)}"),))
-
-
-def month_of(name: str) -> int | None:
-    """Return the number of a month by its name in any language, or by its number; None if it is none."""
-    if number := named_month(name.strip()):
-        return number
-    if match := numbered(name):
-        return int(match["month"])
-    spoken = SPOKEN.fullmatch(name.strip())
-    return month_of(spoken["month"]) if spoken else None
-
-
-def numbered(name: str) -> re.Match[str] | None:
-    """Return the parts of a name that is the number of a month (`P01`, `Monat 1`, `1`); None if it is none."""
-    match = MONTH_DIGITS.fullmatch(name.strip().casefold())
-    return match if match and 1 <= int(match["month"]) <= len(MONTHS) else None
 
 
 def is_numbered(names: Sequence[str]) -> bool:

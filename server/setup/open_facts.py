@@ -11,6 +11,7 @@ from server.files.dates import in_format
 from server.files.files import letter
 from server.files.findings import Findings, at_row, located
 from server.files.notation import FORMULA_FAULT, NumberColumn, is_none_word, number_column
+from server.files.number_looks import has_other_digit
 from server.setup.answers import ZERO, FileAnswers
 from server.setup.column_profiles import ColumnRole
 from server.setup.figures import exact_figures, largest, number_format, volume
@@ -21,7 +22,6 @@ from server.setup.words import scenario_kinds
 
 FEWEST_GROUPS: Final = 2  # headings that make a grouped report
 MOST_PLACES: Final = 12  # that a measure is proposed with
-OTHER_DIGIT: Final = re.compile(r"(?![0-9])\d")  # of another script, whatever marks stand beside it
 HOW_AMOUNTS: Final = (
     "write amounts in the file as 1234.50 or -1234.50, with a hyphen in front as the minus and without a currency, and "
     "the marks of debits and credits in a column of their own"
@@ -148,7 +148,7 @@ def unread_amounts(found: TableProfile, columns: Sequence[NumberColumn], finding
     for column in columns:
         is_said = column.name in found.overrides
         unread = [pair for pair in column.others if not is_none_word(pair[0])]
-        strange = [pair for pair in unread if is_said or OTHER_DIGIT.search(pair[0])]
+        strange = [pair for pair in unread if is_said or has_other_digit(pair[0])]
         texts = pl.Series([text for text, _ in column.numbers], dtype=pl.String)
         reasons = read_amounts(texts, number_format(findings), MOST_PLACES).reasons
         strange += [pair for pair, why in zip(column.numbers, reasons, strict=True) if why and "is no number" in why]

@@ -1,6 +1,5 @@
 """Periods: the time of a table of facts, by its columns, else by what its name and its titles say."""
 
-import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Final
@@ -10,23 +9,17 @@ from msgspec import Struct
 
 from engine.model.calendar.periods import GRAINS, Grain
 from server.files.dates import UNREADABLE, in_format
-from server.files.days import NAMES_OF_MONTHS, named_month, typed_days
+from server.files.days import typed_days
 from server.files.findings import Ambiguity, Finding, Findings, Reading, located
+from server.files.period_names import YEAR, codes_in, month_of
+from server.files.written_days import HOW_DAYS, unread_period
 from server.setup.column_profiles import ColumnRole
-from server.setup.months import is_numbered, month_of, turns_the_year
+from server.setup.months import is_numbered, turns_the_year
 from server.setup.roles import TableProfile
-from server.setup.written_days import HOW_DAYS, unread_period
 
 INTO: Final = "month"  # the column that periods across become
 PERIOD: Final = "period"  # the key of answers that says the time of every row of a file
 OF_ONE_YEAR: Final = "or take all as months of one calendar year"
-CENTURY = r"(?:19|20)\d\d"
-YEAR = re.compile(rf"(?<!\d){CENTURY}(?!\d)")
-YEARS = re.compile(rf"(?<!\d)({CENTURY})[-/](\d\d)(?!\d)")  # 2025/26
-ISO_MONTH = re.compile(rf"(?<!\d)({CENTURY})[-_. ]?(0[1-9]|1[0-2])(?!\d)")
-DAY = re.compile(rf"(?<!\d)(\d{{1,2}})([./-])(\d{{1,2}})\2({CENTURY})(?!\d)")
-NUMBERED_MONTH = re.compile(rf"(?<![\d./-])(0?[1-9]|1[0-2])[./-]({CENTURY})(?!\d)")
-NAMED_MONTH = re.compile(rf"([^\W\d_]{{3,}})[\s.,'_-]+({CENTURY})(?!\d)")
 SAID: Final = (Grain.MONTH, Grain.QUARTER, Grain.YEAR)  # what the period of all rows may be
 
 
@@ -115,43 +108,6 @@ def said_periods(found: TableProfile) -> Iterator[tuple[str, str]]:
             said.setdefault(code, f"{where}: '{text}'")
     months = {code[:4] for code in said if len(code) > len("2026")}
     yield from ((code, where) for code, where in said.items() if code not in months)
-
-
-def codes_in(text: str) -> Iterator[str]:
-    """Yield the codes of the months in a text, and of its years; a day is one of its month."""
-    days = DAY.findall(text)
-    told = {
-        at
-        for first, mark, second, _ in days
-        if mark != "."
-        for at, number in enumerate((second, first))
-        if int(number) > 12
-    }
-    for first, mark, second, year in days:
-        parts = (int(second), int(first))  # one day of them tells where the months stand in all
-        numbers = {parts[0]} if mark == "." else {parts[1 - at] for at in told} or set(parts)
-        yield from (f"{year}-{number:02}" for number in sorted(numbers) if 1 <= number <= 12)
-    rest = DAY.sub(" ", text)
-    yield from (f"{year}-{month}" for year, month in ISO_MONTH.findall(rest))
-    yield from (f"{year}-{int(month):02}" for month, year in NUMBERED_MONTH.findall(rest))
-    named = ((year, named_month(word)) for word, year in NAMED_MONTH.findall(rest))
-    yield from (f"{year}-{number:02}" for year, number in named if number)
-    years = YEAR.findall(rest)
-    yield from (f"{year}-{number:02}" for number in months_in(rest) for year in years[:1])
-    yield from years
-    yield from (f"{first[:2]}{last}" for first, last in YEARS.findall(rest) if (int(first) + 1) % 100 == int(last))
-
-
-def months_in(text: str) -> list[int]:
-    """Return the months whose names, written out, stand in a text."""
-    words = {word.lower() for word in re.findall(r"[^\W\d_]+", text)}
-    named = (
-        number
-        for names in NAMES_OF_MONTHS.values()
-        for number, (full, *_) in enumerate(names, 1)
-        if full in words and len(full) > 3
-    )
-    return sorted(set(named))
 
 
 def time_of(found: TableProfile, findings: Findings) -> FactsTime | None:

@@ -12,6 +12,7 @@ from engine.instance.reading.domains import TAKEN
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import CONTRIBUTION
 from server.files.findings import Finding, written_keys
+from server.files.number_looks import has_places, without_number
 from server.files.sampling import SourceTable
 from server.setup.alike import with_parts
 from server.setup.answers import Answers
@@ -39,7 +40,6 @@ from server.setup.words import currencies_in, slug, title
 
 NO_CURRENCY: Final = "XXX"  # ISO 4217's code of no currency
 MOST_TEXTS: Final = 4  # columns of texts that inspection shows
-FRACTION = re.compile(r"[.,]\d")
 COARSE: Final = (Grain.DATE, Grain.MONTH, Grain.QUARTER, Grain.YEAR)
 
 
@@ -182,8 +182,8 @@ def is_facts(found: TableProfile, kind: str | None) -> bool:
 def is_dated(found: TableProfile) -> bool:
     """Tell whether a table has amounts, and its name and titles say one period: that of all its rows."""
     numbers = [one for role in AMOUNTS for name in found.having(role) if (one := found.columns[name].number)]
-    has_places = any(FRACTION.search(text) for one in numbers for text, _ in one.numbers)
-    return has_places and unread_time(found) is None and len(dict(said_periods(found))) == 1
+    is_placed = any(has_places(text) for one in numbers for text, _ in one.numbers)
+    return is_placed and unread_time(found) is None and len(dict(said_periods(found))) == 1
 
 
 def grouped(tables: Sequence[FactsTable]) -> list[list[FactsTable]]:
@@ -276,7 +276,7 @@ def common_start(stems: Sequence[str]) -> str:
     """Return what the names of files begin with, the first name if that is nothing."""
     first, last = min(stems), max(stems)
     same = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
-    return re.sub(r"[\W_\d]+$", "", first[:same]) or stems[0]
+    return without_number(first[:same]) or stems[0]
 
 
 def text_key(column: str, domain: DomainProposal) -> str:

@@ -18,6 +18,8 @@ from server.files.days import (
 )
 from server.files.findings import Findings
 from server.files.notation import amounts_in, words_of
+from server.files.number_looks import CALENDAR_PART
+from server.files.period_names import is_month_number
 from server.files.sampling import SourceTable
 from server.setup.codes import code_columns
 from server.setup.column_profiles import AMOUNTS, FEW, ColumnProfile, ColumnRole, profile
@@ -61,7 +63,6 @@ RATE_WORDS = re.compile(
     re.IGNORECASE,
 )
 CALENDAR_WORDS = named("calendar|fiscal|quarter|semester|week|day|month|year|quartal|woche|tag|monat|jahr|halbjahr")
-CALENDAR_PART: Final = re.compile(r"^\d{1,8}$")  # numbers of years, quarters, weeks, days
 SIDES: Final = ({"s", "h"}, {"d", "c"}, {"dr", "cr"}, {"debit", "credit"}, {"soll", "haben"}, {"db", "cr"}, {"d", "k"})
 
 
@@ -262,7 +263,7 @@ def is_year(column: ColumnProfile) -> bool:
 
 def is_month(column: ColumnProfile) -> bool:
     """Tell whether a column holds the numbers of months and is named so."""
-    months = all(re.fullmatch(r"0?[1-9]|1[0-2]", value) for value in column.values)
+    months = all(map(is_month_number, column.values))
     return bool(column.values) and months and bool(MONTH_WORDS.search(words_of(column.name)))
 
 
@@ -294,7 +295,7 @@ def other_role(column: ColumnProfile) -> tuple[ColumnRole, str]:
     if column.number is not None:
         if RATE_WORDS.search(words):
             return ColumnRole.UNUSED, "its name says that it is a rate, which does not add up"
-        if CALENDAR_WORDS.search(words) and all(CALENDAR_PART.match(text) for text, _ in column.number.numbers):
+        if CALENDAR_WORDS.search(words) and all(CALENDAR_PART.fullmatch(text) for text, _ in column.number.numbers):
             return ColumnRole.UNUSED, "its name says that it is a part of the calendar"
         return ColumnRole.AMOUNT, f"'{column.values[0]}' is a number"
     if column.is_key or not column.is_dimension or (TEXT_WORDS.search(words) and words.lower() != "name"):

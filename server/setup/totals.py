@@ -12,13 +12,14 @@ from msgspec.structs import replace
 from server.files.findings import Finding, Findings, SampleTable, at_row
 from server.files.id_levels import below, headings_among
 from server.files.notation import NumberColumn
+from server.files.number_looks import DIGIT, NUMBER_BEHIND
 from server.files.sampling import SourceTable
 from server.files.total_sums import TotalProof, TotalSums
 from server.setup.figures import exact_figures, largest, written_amount
 from server.setup.questions import Choice, OpenQuestion
 
 TOTAL_WORDS = re.compile(  # in any column
-    r"(grand |sub-?)?totals?( \d+)?:?|(gesamt|end|zwischen)?summe( \d+)?:?|gesamt:?|"
+    rf"(grand |sub-?)?totals?{NUMBER_BEHIND}:?|(gesamt|end|zwischen)?summe{NUMBER_BEHIND}:?|gesamt:?|"
     r"somme:?|sous-total:?|totale:?|suma:?|totaal:?",
     re.IGNORECASE,
 )
@@ -156,7 +157,7 @@ def rows_by_words(
     """
     ids = sample.frame[account].str.strip_chars().fill_null("")
     filled = ids.filter(ids != "")
-    are_codes = 2 * filled.str.contains(r"\d").sum() > len(filled)
+    are_codes = 2 * filled.str.contains(DIGIT).sum() > len(filled)
     blank = (ids == "").arg_true().to_list()
     maybe = {*known, *blank, *rows_like(ids, TOTAL_OF, RESULT_WORDS)}
     maybe.update(at for name in words for at in rows_like(sample.frame[name], TOTAL_OF))

@@ -9,6 +9,7 @@ import polars as pl
 from msgspec import Struct
 
 from server.files.notation import words_of
+from server.files.number_looks import NUMBERED
 from server.setup.column_profiles import ColumnRole
 from server.setup.roles import TableProfile, name_columns
 from server.setup.words import named, slug, stem, title
@@ -134,7 +135,7 @@ def prefix_tree(ids: Sequence[str], names: Mapping[str, str]) -> TreeTable | Non
         nested = next(key for key, parent in parents.items() if parent)
         return TreeTable(rows=rows, roots=roots, depth=2, evidence=f"'{nested}' begins with '{parents[nested]}'")
     width = {len(key) for key in known}
-    if len(width) != 1 or not all(re.fullmatch(r"\d{3,}", key) for key in known):
+    if len(width) != 1 or not all(NUMBERED.fullmatch(key) for key in known):
         return None
     return masked_tree(sorted(known), width.pop(), names)
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import yaml
 
+from engine.model.calendar.periods import GRAINS, Grain
 from engine.model.errors import escape_controls
 from server.files.findings import SampleFault
 
@@ -27,7 +28,7 @@ def yaml_text(value: Any) -> str:  # noqa: ANN401 - what YAML holds
         return str(value)
     text = str(value)
     plain = PLAIN.fullmatch(text) and text.lower() not in WORDS and ": " not in text
-    if plain or re.fullmatch(r"\d{4}-\d{2}", text):
+    if plain or GRAINS[Grain.MONTH].shape.fullmatch(text):
         return text
     quoted = escape_controls(json.dumps(text, ensure_ascii=False))
     if not is_read_as(text, quoted):

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from server.files.period_names import month_of
 from server.files.sampling import sample_file
 from server.setup.answers import Answers
-from server.setup.months import month_of, turns_the_year
+from server.setup.months import turns_the_year
 from server.setup.proposal import propose
 from server.setup.roles import TableProfile, profile_table
 

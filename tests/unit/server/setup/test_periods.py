@@ -10,14 +10,14 @@ import pytest
 
 from engine.model.calendar.periods import Grain
 from server.files.dates import in_format
+from server.files.period_names import codes_in
 from server.files.sampling import sample_file
+from server.files.written_days import HOW_DAYS
 from server.setup.answers import Answers, FileAnswers
 from server.setup.column_profiles import ColumnRole
 from server.setup.facts import FactsTable
-from server.setup.periods import codes_in
 from server.setup.proposal import NoBooks, propose
 from server.setup.questions import answers_file
-from server.setup.written_days import HOW_DAYS
 
 BALANCES = "Konto;Soll;Haben\n0400;500,00;200,00\n1200;50,00;0,00\n"
 BUDGET = "Konto;Jan;Feb;Mrz\n0400;1,50;2,50;3,50\n8400;4,50;5,50;6,50\n"
