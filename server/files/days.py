@@ -135,6 +135,7 @@ class DayColumn(Struct, frozen=True):
     first: date
     last: date
     findings: Findings
+    is_whole: bool = True  # whether every text is a day, not nearly every one
 
 
 def month_number(word: str, language: str) -> int | None:
@@ -182,6 +183,7 @@ def typed_days(column: str, pairs: Texts) -> DayColumn | None:
     """Return a column whose texts are days in a format."""
     english, language, names = in_english([text for text, _ in pairs])
     fitting = [(one, days) for one in FORMATS if (days := one.days(english))]
+    is_whole = bool(fitting)
     if not fitting:
         fitting = [(one, days) for one in FORMATS if (days := mostly(one, english))]
     if not fitting or (not DATE_WORDS.search(column) and fitting[0][0].format in {"%Y%m", "%Y%m%d"}):
@@ -192,11 +194,11 @@ def typed_days(column: str, pairs: Texts) -> DayColumn | None:
     rival = next((pair for pair in fitting[1:] if pair[1] != days or is_order(first, pair[0])), None)
     if rival is not None:
         return DayColumn(
-            column, first.grain, *bounds, Findings(months, (order_ambiguity(column, pairs, first, rival[0]),))
+            column, first.grain, *bounds, Findings(months, (order_ambiguity(column, pairs, first, rival[0]),)), is_whole
         )
     is_plain = first.is_plain or all(MIDNIGHT.search(text) for text, _ in pairs)
     decided = () if is_plain else (Finding("dates.format", first.format, deciding_day(column, pairs)),)
-    return DayColumn(column, first.grain, *bounds, Findings((*decided, *months)))
+    return DayColumn(column, first.grain, *bounds, Findings((*decided, *months)), is_whole)
 
 
 def is_order(one: DayFormat, other: DayFormat) -> bool:
@@ -281,6 +283,7 @@ class MonthColumns(Struct, frozen=True):
     findings: Findings  # dates.format and dates.months of the names, as texts of a column
     codes: Mapping[str, str] = {}  # of names that no format reads, their periods
     grain: Grain = Grain.MONTH
+    are_halves: bool = False  # whether they are half years, which books hold in their last quarters
 
 
 def detect_month_columns(columns: Sequence[str]) -> MonthColumns | None:

@@ -88,7 +88,7 @@ class Notation(Struct, frozen=True):
         point, marks = re.escape(self.decimal), MARKS[self.thousands]
         plain = rf"\d+({point}\d*)?|{point}\d+"
         scientific = rf"\d+({point}\d+)?[eE][+-]?\d+"
-        grouped = rf"|\d{{1,3}}([{re.escape(marks)}]\d{{3}})+({point}\d*)?" if marks else ""
+        grouped = rf"|\d{{1,3}}([{re.escape(marks)}]\d{{3}})+({point}\d*)?([eE][+-]?\d+)?" if marks else ""
         lakhs = rf"|{LAKHS}({point}\d*)?" if self.thousands == "," else ""
         return re.compile(rf"^({plain}|{scientific}{grouped}{lakhs})$")
 

@@ -1,7 +1,10 @@
 """Number looks: what the digits of a text show - decimal places, marks around them, digits of another script."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
+
+from msgspec import Struct
 
 PLACES: Final = re.compile(r"[.,]\d")
 TWO_PLACES: Final = re.compile(r"\d[.,]\d\d(?!\d)")
@@ -14,6 +17,11 @@ NUMBERED: Final = re.compile(r"\d{3,}")
 CURRENCY: Final = r"(?:US|R|C|A|NZ|HK|S)?\$|€|£|¥|₹|₺|₽|zł|Kč|kr\.?|Fr\.?|Ft|lei|[A-Z]{3}"
 MARKED: Final = re.compile(rf"[-−(]?\s*(?P<before>{CURRENCY})?\s*[-−(]?\s*\d[\d.,'’\s]*\)?\s*(?P<after>{CURRENCY})?\)?")
 SIDED: Final = re.compile(r"(?P<amount>.*\d[)]?)\s*(?P<side>dr|cr)", re.IGNORECASE)
+UNITS: Final[Mapping[str, int]] = {  # behind an amount, in lower case
+    "k": 1_000, "tsd": 1_000, "m": 1_000_000, "mm": 1_000_000, "mn": 1_000_000, "mio": 1_000_000, "mln": 1_000_000,
+    "b": 1_000_000_000, "bn": 1_000_000_000, "mrd": 1_000_000_000,
+}  # fmt: skip
+UNIT_BEHIND: Final = re.compile(rf"(?P<digits>[-−]?\d[\d.,'’]*)\s*(?P<unit>{'|'.join(UNITS)})", re.IGNORECASE)
 
 
 def has_places(text: str) -> bool:
@@ -34,3 +42,16 @@ def has_other_digit(text: str) -> bool:
 def without_number(name: str) -> str:
     """Return a name without the number and the marks at its end."""
     return re.sub(r"[\W_\d]+$", "", name)
+
+
+class UnitAmount(Struct, frozen=True):
+    """An amount with a unit behind it, such as 950K."""
+
+    digits: str
+    unit: str  # as it is written; empty if there is none
+
+
+def with_unit(text: str) -> UnitAmount:
+    """Return a text as an amount and the unit behind it."""
+    match = UNIT_BEHIND.fullmatch(text.strip())
+    return UnitAmount(match["digits"].strip(), match["unit"]) if match else UnitAmount(text.strip(), "")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from typing import Final
 
 from engine.model.calendar.labels import MONTHS
@@ -9,29 +10,46 @@ from engine.model.calendar.periods import Grain
 from server.files.dates import MONTH_DIGITS
 from server.files.days import NAMES_OF_MONTHS, named_month
 
+
+class PeriodKind(Enum):
+    """What a name says a period to be, the finest first."""
+
+    MONTH = Grain.MONTH
+    QUARTER = Grain.QUARTER
+    HALF = "half"
+    YEAR = Grain.YEAR
+
+    @property
+    def grain(self) -> Grain:
+        """The grain of books that hold it: a half year stands in its last quarter."""
+        return Grain.QUARTER if self is PeriodKind.HALF else Grain(self.value)
+
+
 GAP: Final = r"[\s._'/-]*"
 CENTURY: Final = r"(?P<year>(?:19|20)\d\d)"
 SHORT: Final = r"(?P<year>(?:(?:19|20)\d\d)|\d\d)"
 WORD: Final = r"(?P<part>[^\W\d_]{3,}\.?)"
 NUMBER: Final = r"(?P<part>0?[1-9]|1[0-2])"
+QUARTER: Final = r"(?:Q|T|KQ|Qtr\.?|Quarter|Quartal|Trim\w*)"
+HALF: Final = r"(?:H|HY|HJ|S|Half|Halbjahr|Sem\w*)"
+FISCAL: Final = r"(?:FY|GJ)?"
 SHAPES: Final = tuple(  # of the names of columns; the first that fits counts
-    (grain, re.compile(shape, re.IGNORECASE))
-    for grain, shape in (
-        (Grain.QUARTER, rf"(?:Q|T|KQ|Qtr\.?|Quarter|Quartal|Trim\w*){GAP}(?P<part>[1-4])[\s._'/-]+{SHORT}"),
-        (Grain.QUARTER, rf"(?P<part>[1-4])(?:Q|T){GAP}{SHORT}"),
-        (Grain.QUARTER, rf"{CENTURY}{GAP}(?:Q|T|Qtr\.?|Quarter|Quartal){GAP}(?P<part>[1-4])"),
-        (Grain.MONTH, rf"{WORD}{GAP}{SHORT}"),
-        (Grain.MONTH, rf"{CENTURY}{GAP}{WORD}"),
-        (Grain.MONTH, rf"{CENTURY}{GAP}(?:M|P|Per\.?|Period)?{GAP}{NUMBER}"),
-        (Grain.MONTH, rf"(?:M|P|Per\.?|Period)?{GAP}{NUMBER}[\s._'/-]+{CENTURY}"),
-        (Grain.YEAR, rf"(?:FY|GJ|CY|Year|Jahr)?{GAP}{CENTURY}"),
+    (kind, re.compile(shape, re.IGNORECASE))
+    for kind, shape in (
+        (PeriodKind.QUARTER, rf"{QUARTER}{GAP}(?P<part>[1-4])(?:[\s._'/-]+|(?=FY)){FISCAL}{SHORT}"),
+        (PeriodKind.QUARTER, rf"(?P<part>[1-4])(?:Q|T){GAP}{FISCAL}{SHORT}"),
+        (PeriodKind.QUARTER, rf"{FISCAL}{CENTURY}{GAP}{QUARTER}{GAP}(?P<part>[1-4])"),
+        (PeriodKind.QUARTER, rf"FY{SHORT}{GAP}Q(?P<part>[1-4])"),
+        (PeriodKind.HALF, rf"{HALF}{GAP}(?P<part>[12])(?:[\s._'/-]+|(?=FY)){FISCAL}{SHORT}"),
+        (PeriodKind.HALF, rf"(?P<part>[12])\.?\s*{HALF}{GAP}{FISCAL}{SHORT}"),
+        (PeriodKind.HALF, rf"{FISCAL}{CENTURY}{GAP}{HALF}{GAP}(?P<part>[12])"),
+        (PeriodKind.HALF, rf"FY{SHORT}{GAP}H(?P<part>[12])"),
+        (PeriodKind.MONTH, rf"{WORD}{GAP}{SHORT}"),
+        (PeriodKind.MONTH, rf"{CENTURY}{GAP}{WORD}"),
+        (PeriodKind.MONTH, rf"{CENTURY}{GAP}(?:M|P|Per\.?|Period)?{GAP}{NUMBER}"),
+        (PeriodKind.MONTH, rf"(?:M|P|Per\.?|Period)?{GAP}{NUMBER}[\s._'/-]+{CENTURY}"),
+        (PeriodKind.YEAR, rf"(?:FY|GJ|CY|Year|Jahr)?{GAP}{CENTURY}"),
     )
-)
-HALF: Final = re.compile(
-    rf"(?:H|HY|HJ|S|Half|Halbjahr|Sem\w*){GAP}[12]{GAP}{SHORT}"
-    rf"|{CENTURY.replace('year', 'first')}{GAP}(?:H|HJ|S){GAP}[12]"
-    rf"|[12]\.?(?:H|HJ|S|{GAP}Halbjahr){GAP}{SHORT.replace('year', 'last')}",
-    re.IGNORECASE,
 )
 ANY_YEAR: Final = r"(?:19|20)\d\d"
 YEAR = re.compile(rf"(?<!\d){ANY_YEAR}(?!\d)")
@@ -48,27 +66,30 @@ MONTH_NUMBER: Final = re.compile(r"0?[1-9]|1[0-2]")
 # Names of columns.
 
 
-def period_code(name: str) -> Iterator[tuple[Grain, str]]:
-    """Yield the grain and the code of the period that a name is; nothing if it is none with a year."""
+def period_code(name: str) -> Iterator[tuple[PeriodKind, str]]:
+    """Yield the kind and the code of the period that a name is; nothing if it is none with a year.
+
+    The code of a half year is that of its last quarter.
+    """
     text = name.strip()
-    for grain, shape in SHAPES:
+    for kind, shape in SHAPES:
         if (match := shape.fullmatch(text)) is None:
             continue
         year = match["year"] if len(match["year"]) == len("2026") else f"20{match['year']}"
-        if grain is Grain.YEAR:
-            yield grain, year
+        if kind is PeriodKind.YEAR:
+            yield kind, year
             return
-        if grain is Grain.QUARTER:
-            yield grain, f"{year}-Q{match['part']}"
+        if kind is not PeriodKind.MONTH:
+            yield kind, f"{year}-Q{int(match['part']) * (1 if kind is PeriodKind.QUARTER else 2)}"
             return
         if number := named_month(match["part"]) or (int(match["part"]) if match["part"].isdecimal() else None):
-            yield grain, f"{year}-{number:02}"
+            yield kind, f"{year}-{number:02}"
             return
 
 
 def half_columns(columns: Sequence[str]) -> list[str]:
-    """Return the columns that are named by half years, which are no periods of calendar years."""
-    return [name for name in columns if HALF.fullmatch(name.strip())]
+    """Return the columns that are named by half years."""
+    return [name for name in columns if any(kind is PeriodKind.HALF for kind, _ in period_code(name))]
 
 
 def month_of(name: str) -> int | None:

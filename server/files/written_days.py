@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from server.files.dates import stamp_parts
+from server.files.day_forms import days_beside_iso
 from server.files.days import DATE_WORDS, DayColumn, detect_days, typed_days
 from server.files.findings import Finding, Findings, SampleTable
 from server.files.notation import ID_WORDS, words_of
@@ -78,6 +79,8 @@ def is_unread(text: str) -> bool:
 def days_of(sample: SampleTable, column: str, *, is_time: bool) -> DayColumn | None:
     """Return a column as one of days or periods; None if it is none. `is_time` says that somebody answered so."""
     found = detect_days(sample, column) or days_in_form(sample, column, is_time=is_time)
+    if (found is None and DATE_WORDS.search(column)) or (found is not None and not found.is_whole):
+        found = days_beside_iso(sample, column) or found
     are_days = is_time or all_packed(sample, column)
     if found is not None or not are_days or DATE_WORDS.search(column):
         return found

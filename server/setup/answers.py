@@ -21,6 +21,8 @@ OF_FORMATS: Final = ("csv", "numbers", "dates", "unpivot", "header_row", "period
 ZERO: Final = "zero"
 CLOSING: Final = "closing"
 WHOLE: Final = "whole"
+FACTORS: Final = "factors"
+LAST_QUARTER: Final = "last_quarter"
 VALUES: Final[Mapping[str, Sequence[str]]] = {  # keys of one file that take one of some words
     "totals": ("leave_out", "keep"),
     "formulas": (ZERO,),
@@ -28,6 +30,8 @@ VALUES: Final[Mapping[str, Sequence[str]]] = {  # keys of one file that take one
     "credits": ("negative", "positive"),
     "end": (WHOLE,),
     "ids": ("merge", "keep"),
+    "units": (FACTORS,),
+    "half_years": (LAST_QUARTER,),
 }
 OF_FILES: Final = (*OF_FORMATS, "columns", "is", "scenario", *VALUES)
 KINDS: Final = ("facts", "members", "unused")
@@ -50,6 +54,8 @@ class FileAnswers(Struct, frozen=True):
     credits: str | None = None  # how they are written where most are negative
     end: str | None = None  # WHOLE: the last row is, though it looks cut
     ids: str | None = None  # what to do with those that differ in spaces or case alone
+    units: str | None = None  # FACTORS: those behind amounts, as in 950K
+    half_years: str | None = None  # LAST_QUARTER: the one that holds each
 
     def and_(self, other: "FileAnswers") -> "FileAnswers":
         """Return these answers and others of the same file, which go before."""

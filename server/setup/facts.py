@@ -34,6 +34,7 @@ from server.setup.open_facts import (
     grouped_rows,
     lack_of_time,
     lost_figures,
+    mixed_forms,
     named_kinds,
     period_beside,
     several_scenarios,
@@ -42,7 +43,7 @@ from server.setup.open_facts import (
     unread_amounts,
     zero_formulas,
 )
-from server.setup.periods import PERIOD, FactsTime, time_findings, time_of
+from server.setup.periods import PERIOD, FactsTime, half_years, time_findings, time_of
 from server.setup.questions import Choice, OpenQuestion
 from server.setup.roles import PLACES_WORDS, TableProfile, profile_table
 from server.setup.totals import without_totals
@@ -123,10 +124,20 @@ def facts_table(
     answers.questions += [*two_times(found, findings), *unproven_sums(found), *period_beside(found, settled, said)]
     answers.questions += [*several_scenarios(found, said), *found.doubts, *zero_formulas(found, amounts, said)]
     answers.questions += [*credit_signs(found, findings, amounts, said), *cut_end(found, findings, amounts, said)]
-    answers.questions += [*day_ties(found), *repeated_names(found, amounts), *hidden_sheet(found, amounts, said)]
+    answers.questions += [
+        *half_years(found, said),
+        *day_ties(found),
+        *repeated_names(found, amounts),
+        *hidden_sheet(found, amounts, said),
+    ]
     nominated = () if found.across else found.nomination.questions
     answers.questions += nominated or over_time(found, settled, amounts, said)
-    answers.open += [*grouped_rows(found), *unread_amounts(found, amounts, findings), *lost_figures(found, amounts)]
+    answers.open += [
+        *mixed_forms(found),
+        *grouped_rows(found),
+        *unread_amounts(found, amounts, findings),
+        *lost_figures(found, amounts),
+    ]
     scenario, scenarios, aliases = scenarios_of(found, said, members)
     year = found.first(ColumnRole.YEAR) if time.grain is Grain.YEAR and not time.constants else None
     column = found.first(ColumnRole.TIME) or year

@@ -10,7 +10,7 @@ from server.files.period_names import half_columns
 from server.setup.column_profiles import AMOUNTS, ColumnRole
 from server.setup.dimensions import Guess
 from server.setup.figures import exact_figures, largest
-from server.setup.open_facts import HOW_AMOUNTS
+from server.setup.open_facts import HOW_AMOUNTS, mixed_forms
 from server.setup.periods import unread_time
 from server.setup.questions import Choice, OpenQuestion
 from server.setup.roles import TableProfile
@@ -33,6 +33,8 @@ def lack_of(found: TableProfile) -> str:
         if near := near_amount(found):
             return f"{says}: {near} is no number; {HOW_AMOUNTS}"
         return f"{says}; {answer}columns: {{COLUMN: amount}}}}}}"
+    if mixed := next(mixed_forms(found), None):
+        return mixed
     if unread := unread_time(found):
         return f"{found.name}: {unread}"
     if halves := half_columns(found.table.columns):

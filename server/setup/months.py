@@ -7,19 +7,18 @@ from typing import Final
 import polars as pl
 
 from engine.model.calendar.labels import MONTHS
-from engine.model.calendar.periods import Grain
 from server.files.dates import month_number
 from server.files.days import MonthColumns, detect_month_columns, is_dated_month, is_month_name
 from server.files.findings import Finding, Findings
 from server.files.notation import NumberColumn
-from server.files.period_names import SPOKEN, month_of, numbered, period_code
+from server.files.period_names import SPOKEN, PeriodKind, month_of, numbered, period_code
 from server.setup.figures import exact_figures
 from server.setup.words import scenario_kind, without_scenario
 
-FEWEST_CODED: Final = {Grain.MONTH: 3, Grain.QUARTER: 2, Grain.YEAR: 2}  # columns of periods with their years
+FEWEST_CODED: Final = {kind: 3 if kind is PeriodKind.MONTH else 2 for kind in PeriodKind}  # columns with their years
 FEWEST_SPOKEN: Final = 2  # of them where their names say a scenario
 FEWEST: Final = 3  # months that make a table of months across
-SPANS: Final = (3, 6)  # months of a quarter and of a half
+SPANS: Final = (2, 3, 4, 6, 12)  # quarters of a half, months of a quarter, quarters of a year, months of both
 
 
 def month_columns(columns: Sequence[str]) -> MonthColumns | None:
@@ -47,25 +46,32 @@ def month_columns(columns: Sequence[str]) -> MonthColumns | None:
 
 
 def coded_columns(columns: Sequence[str]) -> MonthColumns | None:
-    """Return the columns that name periods with their year in a form that no format of days reads, with their codes."""
-    codes: dict[Grain, dict[str, str]] = {}
+    """Return the columns that name periods with their year in a form that no format of days reads, with their codes.
+
+    Of columns of several kinds they are the finest: those of longer periods stand beside them, as sums do.
+    """
+    codes: dict[PeriodKind, dict[str, str]] = {}
     spoken = 0
     for name in columns:
-        kind, bare = without_scenario(name)
-        spoken += kind is not None
-        for grain, code in period_code(bare):
-            codes.setdefault(grain, {})[name] = code
+        scenario, bare = without_scenario(name)
+        spoken += scenario is not None
+        for kind, code in period_code(bare):
+            codes.setdefault(kind, {})[name] = code
     fewest = dict.fromkeys(FEWEST_CODED, FEWEST_SPOKEN) if spoken else FEWEST_CODED
-    fitting = [(grain, found) for grain, found in codes.items() if len(found) >= fewest[grain]]
-    if len(fitting) != 1 or len(set(fitting[0][1].values())) < len(fitting[0][1]):
+    fitting = [kind for kind in PeriodKind if len(codes.get(kind, {})) >= fewest[kind]]
+    if not fitting or not differ(codes[fitting[0]].values()):
         return None
-    grain, found = fitting[0]
-    return MonthColumns(tuple(found), has_years=True, findings=Findings(), codes=found, grain=grain)
+    kind, found = fitting[0], codes[fitting[0]]
+    is_half = kind is PeriodKind.HALF
+    findings = Findings()
+    return MonthColumns(
+        tuple(found), has_years=True, findings=findings, codes=found, grain=kind.grain, are_halves=is_half
+    )
 
 
-def differ(months: Iterable[int | None]) -> bool:
-    """Tell whether no month occurs twice."""
-    known = list(months)
+def differ(periods: Iterable[int | str | None]) -> bool:
+    """Tell whether no period occurs twice."""
+    known = list(periods)
     return len(set(known)) == len(known)
 
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from server.files.amounts import read_amounts
 from server.files.dates import in_format
+from server.files.day_forms import mixed_days
 from server.files.files import letter
 from server.files.findings import Findings, at_row, located
 from server.files.notation import FORMULA_FAULT, NumberColumn, is_none_word, number_column
@@ -17,7 +18,7 @@ from server.setup.column_profiles import ColumnRole
 from server.setup.figures import exact_figures, largest, number_format, volume
 from server.setup.periods import PERIOD, unread_time
 from server.setup.questions import Choice, OpenQuestion
-from server.setup.roles import TableProfile, period_parts
+from server.setup.roles import TableProfile, period_parts, time_score
 from server.setup.words import scenario_kinds
 
 FEWEST_GROUPS: Final = 2  # headings that make a grouped report
@@ -83,6 +84,18 @@ def two_times(found: TableProfile, findings: Findings) -> Iterator[OpenQuestion]
         )
         yield OpenQuestion(found.name, says, choices)
         return
+
+
+def mixed_forms(found: TableProfile) -> Iterator[str]:
+    """Yield which columns of days mix forms that no one format reads, and may be the time by their names."""
+    time = found.first(ColumnRole.TIME)
+    least = time_score(found.columns[time])[0] if time else 0
+    for column, one in found.columns.items():
+        if column in found.overrides or one.number is not None or time_score(one)[0] < least:
+            continue
+        if mixed := mixed_days(found.table.sample, column, one.day):
+            ways = f"files: {{{found.name}: {{columns: {{{column}: text}}}}}}"
+            yield f"{found.name}: {mixed}. Have days written alike; or, if it is not the time, say {ways}"
 
 
 def period_beside(found: TableProfile, settled: Findings, said: FileAnswers) -> Iterator[OpenQuestion]:

@@ -13,8 +13,10 @@ from server.files.days import typed_days
 from server.files.findings import Ambiguity, Finding, Findings, Reading, located
 from server.files.period_names import YEAR, codes_in, month_of
 from server.files.written_days import HOW_DAYS, unread_period
+from server.setup.answers import LAST_QUARTER, FileAnswers
 from server.setup.column_profiles import ColumnRole
 from server.setup.months import is_numbered, turns_the_year
+from server.setup.questions import Choice, OpenQuestion
 from server.setup.roles import TableProfile
 
 INTO: Final = "month"  # the column that periods across become
@@ -63,8 +65,8 @@ def across_findings(found: TableProfile, fiscal_start: int) -> Findings:
     """Return the keys that make rows of months across, with their year."""
     across = found.across
     assert across is not None  # noqa: S101 - the caller asked
-    names = list(across.names)
-    columns = [Finding("unpivot.columns", names, f"{len(names)} columns from {names[0]} to {names[-1]} are months")]
+    names, kind = list(across.names), "half years" if across.are_halves else f"{across.grain.value}s"
+    columns = [Finding("unpivot.columns", names, f"{len(names)} columns from {names[0]} to {names[-1]} are {kind}")]
     columns += [Finding("unpivot.into", INTO, "periods become rows"), Finding("unpivot.value", "amount", "")]
     made = Findings(tuple(columns)).and_(across.findings)
     if across.has_years:
@@ -86,6 +88,14 @@ def across_findings(found: TableProfile, fiscal_start: int) -> Findings:
         evidence = f"{span} name no year, and nor does the file"
         return made.and_(Findings(ambiguities=(Ambiguity("unpivot.year", evidence, ()),)))
     return made.and_(said_once("unpivot.year", years))
+
+
+def half_years(found: TableProfile, said: FileAnswers) -> Iterator[OpenQuestion]:
+    """Yield the question about half years across, of which books hold quarters alone."""
+    if found.across is not None and found.across.are_halves and said.half_years is None:
+        says = f"{', '.join(found.across.names)} are half years, and books hold months, quarters or years"
+        effect = "each is held in its last quarter: reports of halves and years are right, those of one quarter are not"
+        yield OpenQuestion(found.name, says, (Choice({"half_years": LAST_QUARTER}, effect),))
 
 
 def said_once(key: str, said: Mapping[str, str]) -> Findings:

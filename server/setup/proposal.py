@@ -30,7 +30,7 @@ from server.setup.facts import GRAIN_COLUMNS, FactsTable, facts_table, profile_f
 from server.setup.grouped import without_groups
 from server.setup.journals import find_journal
 from server.setup.lacks import lack_of_facts, unloaded_amounts
-from server.setup.marks import without_marks
+from server.setup.marks import unit_questions, without_marks
 from server.setup.periods import said_periods, unread_time
 from server.setup.roles import TableProfile, profile_table
 from server.setup.scenarios_across import split_by_scenario
@@ -133,6 +133,7 @@ def readable_tables(tables: Sequence[SourceTable], answers: Answers) -> Iterator
         if table.fault is not None and not is_unused:
             raise NoBooks(f"{table.fault}, or say files: {{'{table.name}': {{is: unused}}}} with --answers FILE")
         if not is_unused:
+            answers.questions += unit_questions(table, answers.of(table.name))
             yield without_marks(table)
 
 

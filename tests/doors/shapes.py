@@ -9,6 +9,7 @@ from pathlib import Path
 from openpyxl import Workbook
 
 Rows = list[list[object]]
+QUARTERS = "2023-Q1..2026-Q4"
 OLD = 1_700_000_000  # a time at which no file is being written any more
 
 
@@ -23,6 +24,7 @@ class ShapedFile:
     about: str = ""  # the file or sheet that is asked about, if not the first
     dimension: str = "account"
     metric: str = "amount"
+    periods: str = "2023-01..2026-12"  # of all figures, by their grain
 
     def write(self, folder: Path) -> list[Path]:
         """Write the files."""
@@ -69,6 +71,13 @@ RIGHT: dict[str, ShapedFile] = {
             "gl.csv", "date,account,amount", '"Monday, March 31, 2025",1200,10.50', '"Tuesday, April 1, 2025",1200,7.25'
         ),
         actual(c1200_03="10.5", c1200_04="7.25"),
+    ),
+    "ISO days beside days of one other form": ShapedFile(
+        text(
+            "gl.csv", "date,account,amount", "2025-01-05,1200,10.50", "06.02.2025,4010,7.25", "07.02.2025,1200,1.00",
+            "2025-02-08,4010,2.00",
+        ),
+        actual(c1200_01="10.5", c4010_02="9.25", c1200_02="1"),
     ),
     "lines that end as before 2001": ShapedFile(
         {"gl.csv": "date,account,amount\r2025-01-05,1200,10.50\r2025-02-06,4010,1.00\r"},
@@ -178,6 +187,20 @@ RIGHT: dict[str, ShapedFile] = {
         ),
         actual(c1080_10="5330.5", c4040_10="-2130.5", c4060_10="-3200"),
     ),
+    "half years, quarters and the year across": ShapedFile(
+        text(
+            "r.csv", "Account,Q1 2024,Q2 2024,H1 2024,Q3 2024,Q4 2024,H2 2024,FY2024",
+            "A,10.50,20.25,30.75,1,2,3,33.75",
+            "B,-1.10,-2.20,-3.30,-1,-2,-3,-6.30",
+        ),
+        {
+            "actual": {
+                "A|2024-Q1": "10.5", "A|2024-Q2": "20.25", "A|2024-Q3": "1", "A|2024-Q4": "2",
+                "B|2024-Q1": "-1.1", "B|2024-Q2": "-2.2", "B|2024-Q3": "-1", "B|2024-Q4": "-2",
+            }
+        },
+        periods=QUARTERS,
+    ),
     "accents of one letter or of two": ShapedFile(
         text(
             "gl.csv", "date,account,amount", "2025-01-05,Büro,10.50", "2025-01-06,Bu\u0308ro,1.00",
@@ -256,6 +279,22 @@ ANSWERED: dict[str, ShapedFile] = {
         asks="row 2 has the byte 0x8e, which is no UTF-8 can be read in 3 ways",
         answer="{csv: {encoding: cp850}}",
     ),
+    "half years across, and their year": ShapedFile(
+        text("r.csv", "Account,H1 2024,H2 2024,FY2024", "A,10.50,20.25,30.75", "B,-1.10,-2.20,-3.30"),
+        {"actual": {"A|2024-Q2": "10.5", "A|2024-Q4": "20.25", "B|2024-Q2": "-1.1", "B|2024-Q4": "-2.2"}},
+        asks="H1 2024, H2 2024 are half years, and books hold months, quarters or years",
+        answer="{half_years: last_quarter}",
+        periods=QUARTERS,
+    ),
+    "units behind amounts": ShapedFile(
+        text(
+            "gl.csv", "date,account,amount", "2025-01-05,1,950K", "2025-01-06,2,-1.25M", "2025-02-07,1,500",
+            "2025-02-08,2,2.5 k",
+        ),
+        actual(c1_01="950000", c2_01="-1250000", c1_02="500", c2_02="2500"),
+        asks="amount, row 2: '950K' has a unit: is it a factor of the amount?",
+        answer="{units: factors}",
+    ),
     "a hidden sheet": ShapedFile(
         workbook("gl.xlsx", {"GL": LEDGER, "Old": LEDGER}, hidden="Old"),
         actual(c4010_01="10.5", c4020_02="7.25"),
@@ -291,9 +330,5 @@ REFUSED: dict[str, ShapedFile] = {
     ),
     "a database without its table": ShapedFile(
         {"books.db": b"SQLite format 3\0"}, asks="books.db is an SQLite database, .* name a table of it, as sqlite:FILE"
-    ),
-    "half years across": ShapedFile(
-        text("r.csv", "Account,H1 2024,H2 2024", "Sales,10.50,20.25", "Wages,-1.10,-2.20"),
-        asks="r.csv: H1 2024, H2 2024 are half years, .* bring months, quarters or years",
     ),
 }

@@ -12,7 +12,6 @@ from tests.doors.shapes import ANSWERED, REFUSED, RIGHT, ShapedFile
 from tests.support.books.newcomer import initialised
 
 DONE, REFUSES, ASKS = 0, 1, 3  # statuses of the command
-PERIODS = "2023-01..2026-12"
 
 
 def held(books: CaseBooks, shape: ShapedFile, scenario: str) -> dict[str, str]:
@@ -20,7 +19,7 @@ def held(books: CaseBooks, shape: ShapedFile, scenario: str) -> dict[str, str]:
     catalogue = books.fed.instance.catalogue
     leaves = list(dict.fromkeys(leaf for domain in catalogue.domains for leaf in catalogue.leaves_of(domain)))
     dimension = shape.dimension if shape.dimension in leaves else leaves[0]
-    found = books.figures(shape.metric, PERIODS, scenario, dimensions=[dimension, "period"])
+    found = books.figures(shape.metric, shape.periods, scenario, dimensions=[dimension, "period"])
     return {"|".join(key): str(figure.normalize()) for key, figure in found.items() if figure and len(key) == 2}
 
 

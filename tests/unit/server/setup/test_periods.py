@@ -221,3 +221,51 @@ def test_days_with_times_that_fit_two_formats_are_asked_with_their_times(tmp_pat
     question = open_lines(answers)
     for order in ("%d/%m", "%m/%d"):
         assert f'{{dates: {{format: "{order}/%Y %I:%M %p"}}}}' in question
+
+
+MIXED = [
+    (
+        ("2025-01-05", "06.01.2025", "07.02.2025", "08/02/2025"),
+        (
+            "Zeit mixes forms of days: 2 rows as %d.%m.%Y (row 3 '06.01.2025', row 4 '07.02.2025'); 1 row as %Y-%m-%d "
+            "(row 2 '2025-01-05'); 1 row as %d/%m/%Y (row 5 '08/02/2025')"
+        ),
+    ),
+    (
+        ("13/01/2025", "14/01/2025", "01/31/2025", "31/02/2025"),
+        (
+            "Zeit mixes forms of days: 2 rows as %d/%m/%Y (row 2 '13/01/2025', row 3 '14/01/2025'); 1 row as %m/%d/%Y "
+            "(row 4 '01/31/2025'); no day is row 5 '31/02/2025'"
+        ),
+    ),
+    (
+        (*(f"2025-01-{day:02}" for day in range(1, 29)), "31/01/2025", "Jan 30, 2025"),
+        (
+            "Zeit mixes forms of days: 28 rows as %Y-%m-%d (row 2 '2025-01-01', row 3 '2025-01-02', row 4 "
+            "'2025-01-03'); 1 row as %d/%m/%Y (row 30 '31/01/2025'); 1 row as %b %d, %Y (row 31 'Jan 30, 2025')"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("days", "says"), MIXED)
+def test_mixed_formats_of_days_are_named_with_the_rows_of_each(
+    tmp_path: Path, days: tuple[str, ...], says: str
+) -> None:
+    told = ""
+    try:
+        proposed(tmp_path, "gl.csv", by_row(*days), answers := Answers())
+        (told,) = answers.open
+    except NoBooks as refused:
+        told = str(refused)
+    assert f"gl.csv: {says}. Have days written alike; or, if it is not the time, say files:" in told
+
+
+def test_a_column_whose_name_says_time_better_is_not_left_for_a_readable_one(tmp_path: Path) -> None:
+    rows = ["date,due date,account,amount", "05/01/2025,2025-02-01,A,1.50", "06.01.2025,2025-02-02,B,2.50"]
+    proposed(tmp_path, "gl.csv", "\n".join(rows) + "\n", answers := Answers())
+    (told,) = answers.open
+    assert "date mixes forms of days: " in told
+    rows = ["date,due date,account,amount", "2025-01-05,05/01/2025,A,1.50", "2025-01-06,06.01.2025,B,2.50"]
+    proposed(tmp_path, "gl.csv", "\n".join(rows) + "\n", answers := Answers())
+    assert answers.open == []
