@@ -66,8 +66,9 @@ bench: $(VENV)/dev.done  ## the benches at their stated sizes; see benches/READM
 verify-upgrade: $(VENV)/runtime.done  ## verify the running stack step by step; ARGS="--help" tells what it takes
 	$(BIN)/python -m scripts.verify_upgrade $(ARGS)
 
-goldens: $(VENV)/dev.done  ## write what the views are tested on anew, from what the engine answers
-	GOLDENS=write $(BIN)/python -m pytest -q tests/unit/engine/present/test_table.py tests/unit/engine/present/test_grid.py
+goldens: $(VENV)/dev.done  ## write what the views are tested on anew, from what the engine answers, and what hosts list
+	GOLDENS=write $(BIN)/python -m pytest -q tests/unit/engine/present/test_table.py tests/unit/engine/present/test_grid.py \
+	  tests/integration/server/test_listed_tools.py
 
 schemas: $(VENV)/runtime.done  ## write the JSON Schemas of an instance's files for editors
 	$(BIN)/python scripts/schemas.py

@@ -26,7 +26,7 @@ from tests.support.service.servers import SERVE, Called, McpBooks, connected, se
 SMALL = 150_000
 WHOLE = "1000000000"  # tokens
 HEAD = "| call | tool | characters | estimate | o200k | whole | left out |\n|---|---|--:|--:|--:|--:|---|"
-TOOLS_GOAL = 5_700
+TOOLS_GOAL, WIRE_GOAL = 5_700, 7_100
 VARIED = 200
 TYPICAL = "ds_46pm2hfpgwresyxqvhqjlt7xmylvgnim"  # costs as many tokens as the median of 3,000; others 5 more or less
 
@@ -48,10 +48,17 @@ def advertised(books: McpBooks) -> str:
     return json.dumps(read, separators=(",", ":"), ensure_ascii=False)
 
 
+def on_the_wire(books: McpBooks) -> str:
+    """Return all of what a host receives of the tools: titles, annotations and `_meta` too."""
+    sent = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in books.tools()]
+    return json.dumps(sent, separators=(",", ":"), ensure_ascii=False)
+
+
 def goals(books: McpBooks) -> bool:
     """Print the calls of an agent with their goals; return whether all are met."""
     print("\n### What an agent pays\n\n| call | o200k | goal |\n|---|--:|--:|")
     met = [held(f"tools/list, all {len(TOOLS)} tools", counted(advertised(books)), TOOLS_GOAL)]
+    met.append(held("tools/list on the wire, with annotations and `_meta`", counted(on_the_wire(books)), WIRE_GOAL))
     for name, (goal, (tool, asked)) in calls.GOALS.items():
         met.append(held(name, length_of(books.call(tool, **asked)), goal))
     return all(met)

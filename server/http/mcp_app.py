@@ -42,6 +42,7 @@ INSTRUCTIONS = (
 )
 LISTS_KEPT_MS = 60_000
 ATTACHMENTS = "openai/fileParams"  # where hosts look for arguments that take an attachment
+SEARCHED, LOADED = "anthropic/searchHint", "anthropic/alwaysLoad"  # where hosts that defer tools look
 APP, APP_TYPE = "io.modelcontextprotocol/ui", "text/html;profile=mcp-app"
 SHOWN = {
     "ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}
@@ -222,9 +223,11 @@ def describe_tool(
 
 
 def meta_of(tool: Tool, pages: Mapping[Widget, str]) -> dict[str, Any] | None:
-    """Return the metadata of a tool for hosts: its widget, and the arguments that take an attachment."""
+    """Return the metadata of a tool for hosts: its widget, when to load it, and the arguments that take attachments."""
     view = widget_meta(tool.widget) if tool.widget and tool.widget in pages else {}
-    return view | ({ATTACHMENTS: list(tool.attachments)} if tool.attachments else {}) or None
+    searched = {SEARCHED: tool.hint} if tool.hint else {}
+    loaded = {LOADED: True} if tool.is_always_loaded else {}
+    return view | searched | loaded | ({ATTACHMENTS: list(tool.attachments)} if tool.attachments else {}) or None
 
 
 def widget_meta(widget: Widget) -> dict[str, Any]:

@@ -192,6 +192,7 @@ CHARTING = (
     Tool(
         name=NAME,
         title="Draw a chart",
+        hint="draw a chart, compute with results",
         description=(
             "Compute with kept results and draw them: transform_code makes a table, whose first 200 rows are returned; "
             "chart_spec draws it, without a script a result as it is (explain_variance as a waterfall). Statements and "

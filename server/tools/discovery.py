@@ -48,6 +48,7 @@ DISCOVERY = (
     Tool(
         name="list_scenarios",
         title="List scenarios",
+        hint="budget, forecast, prior year, grammar of comparisons",
         description=(
             "List the scenarios (actuals, budgets, forecasts), ready-made variances and shifted views, and the "
             "grammar to write others. Use the keys as `scenario` in reporting calls."
@@ -60,6 +61,7 @@ DISCOVERY = (
     Tool(
         name="list_kpis",
         title="List metrics",
+        hint="descriptions and formulas of metrics",
         description=(
             "List the metrics of every domain: label, format, formula or the rows each counts, how it "
             "adds up over members and time, and per domain the dimension_keys that filter and break it down and "
@@ -73,6 +75,7 @@ DISCOVERY = (
     Tool(
         name="list_dimensions",
         title="List dimensions",
+        hint="dimensions and their levels",
         description=(
             "List the dimensions: key, label, kind and grain. search_hierarchy finds members; one with a grain is time "
             "and takes period codes."
@@ -85,6 +88,7 @@ DISCOVERY = (
     Tool(
         name="list_variants",
         title="List variants",
+        hint="variants of a scenario",
         description="List the what-if variants of a scenario, where the books define any.",
         request=VariantsRequest,
         run=list_variants,
@@ -94,6 +98,7 @@ DISCOVERY = (
     Tool(
         name="search_hierarchy",
         title="Search members",
+        hint="find customers, accounts, cost centres or other members by name",
         description=(
             "Find members and nodes by name or code, or list a dimension; a query without dimension also finds metrics "
             "and statements. `dimension` of a hit is the key for filters, `id` its value. Call it before filtering by "

@@ -46,6 +46,7 @@ ARTIFACTS = (
     Tool(
         name="export_dataset",
         title="Export to a file",
+        hint="download a result as Excel or JSON",
         description=(
             "Make a whole result into a file without running it again, also what the answer had no room for. Returns a "
             "temporary download_url for the user; get_file_download renews it."
@@ -64,6 +65,7 @@ ARTIFACTS = (
     Tool(
         name="get_file_download",
         title="Renew a download link",
+        hint="renew an expired download link",
         description=(
             "Return a new link to a file that export_dataset made, while the file is there and its owner may still "
             "see all that it holds. Call it when a download_url has expired."
@@ -97,6 +99,7 @@ UPLOADS = (
     Tool(
         name="begin_file_upload",
         title="Begin an upload",
+        hint="send a file",
         description=(
             "Reserve room for a file of the user's. Send its bytes to the upload_url that this returns, as the body "
             "of one HTTP PUT, such as: curl --upload-file FILE 'UPLOAD_URL'. Then call complete_file_upload. No tool "
@@ -112,6 +115,7 @@ UPLOADS = (
     Tool(
         name="complete_file_upload",
         title="Complete an upload",
+        hint="register a file that was sent",
         description=(
             "Register a file once its bytes were sent to its upload_url; says so if they have not come, and may be "
             "called again. Returns file_id, size and sha256; get_file_download links to it."
@@ -126,6 +130,7 @@ UPLOADS = (
     Tool(
         name="import_host_file",
         title="Import an attachment",
+        hint="take over an attachment of the conversation",
         description=(
             "Take over a file that the user attached to the conversation, from hosts that this deployment allows. "
             "Returns file_id, size and sha256; get_file_download links to it. No tool reads the file; it changes no "

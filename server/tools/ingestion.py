@@ -133,6 +133,7 @@ INGESTION = (
     Tool(
         name="list_load_history",
         title="Load history",
+        hint="loads, late or failed data",
         description=(
             "List attempts to load data, latest first: which feed filled which dataset (the live table), when, how it "
             "ended, rows landed, and why it failed. Answers whether the data behind figures is fresh; no figures "
@@ -145,6 +146,7 @@ INGESTION = (
     Tool(
         name="get_load_status",
         title="Load status",
+        hint="state and error of one load",
         description=(
             "Describe one load: its times, rows read, landed and rejected, its error, and served_now: whether figures "
             "are made of its rows now."
@@ -156,6 +158,7 @@ INGESTION = (
     Tool(
         name="list_bindings",
         title="List feeds",
+        hint="feeds, their schedules and sources",
         description=(
             "List the data feeds (bindings): source, live table, schedule with the time it is due next, last attempt "
             "and last success."
@@ -167,6 +170,7 @@ INGESTION = (
     Tool(
         name="get_binding",
         title="Feed configuration",
+        hint="mapping and parameters of one feed",
         description=(
             "Describe one feed: its extract query or file pattern, parameters, columns, currency conversion, "
             "schedule, and what becomes of rejected rows and unknown members. Credentials are never shown."

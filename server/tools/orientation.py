@@ -30,8 +30,9 @@ def guidance(reader: Reader) -> Iterator[str]:
         return
     yield (
         "Ask in this order: search_hierarchy for the ids of members that a user names, then run_statement for a "
-        "statement or run_metric for anything else. list_scenarios has the grammar of comparisons, list_kpis what each "
-        "metric is and which dimensions cut it. Every name is one that these tools return; nothing is guessed."
+        "statement or run_metric for anything else. list_scenarios has the grammar of comparisons. list_kpis is only "
+        "for descriptions: what a metric is, and which dimensions cut it. Every name is one that these tools return; "
+        "nothing is guessed."
     )
     if FULL_PNL in reader.statements:
         yield (
@@ -61,6 +62,8 @@ ORIENTATION = (
     Tool(
         name="svc_orientation",
         title="Orientation",
+        hint="what these books hold, fiscal year, how to ask",
+        is_always_loaded=True,
         description="Call this first: what these books hold, their fiscal year, statements, and how to ask.",
         request=EmptyRequest,
         run=svc_orientation,

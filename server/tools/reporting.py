@@ -182,6 +182,8 @@ REPORTING = (
     Tool(
         name="run_statement",
         title="Run statement",
+        hint="profit and loss, balance sheet, cash flow",
+        is_always_loaded=True,
         description=STATEMENT + RENDERS,
         request=StatementRequest,
         run=run_statement,
@@ -192,6 +194,7 @@ REPORTING = (
     Tool(
         name="run_statement_data",
         title="Run statement (data)",
+        hint="figures of a statement without a table",
         description="run_statement without the formatted table: its arguments and its figures.",
         request=StatementRequest,
         run=run_statement,
@@ -202,6 +205,8 @@ REPORTING = (
     Tool(
         name="run_metric",
         title="Run metrics",
+        hint="revenue, margin or another metric by period or member",
+        is_always_loaded=True,
         description=METRIC + RENDERS,
         request=MetricRequest,
         run=run_metric,
@@ -212,6 +217,7 @@ REPORTING = (
     Tool(
         name="run_metric_data",
         title="Run metrics (data)",
+        hint="figures of metrics without a table",
         description="run_metric without the formatted table: its arguments and its figures.",
         request=MetricRequest,
         run=run_metric,
@@ -222,6 +228,8 @@ REPORTING = (
     Tool(
         name="explain_variance",
         title="Explain variance",
+        hint="why a figure differs from budget or the year before",
+        is_always_loaded=True,
         description=EXPLAIN,
         request=ExplainRequest,
         run=explain_variance,
@@ -232,6 +240,7 @@ REPORTING = (
     Tool(
         name="list_inspection_sources",
         title="List inspection sources",
+        hint="which ledgers have rows to read",
         description="List the sources whose rows can be shown: what stands behind the figures of each domain.",
         request=EmptyRequest,
         run=list_inspection_sources,
@@ -241,6 +250,7 @@ REPORTING = (
     Tool(
         name="get_inspection_schema",
         title="Inspection schema",
+        hint="columns and filters of rows",
         description="Describe one source: its columns, and the keys its rows can be filtered by. Call it before "
         "inspect_rows.",
         request=SourceRequest,
@@ -250,6 +260,7 @@ REPORTING = (
     Tool(
         name="inspect_rows",
         title="Inspect rows",
+        hint="postings, journal entries, rows behind a figure",
         description=ROWS,
         request=RowsRequest,
         run=inspect_rows,

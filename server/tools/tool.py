@@ -103,6 +103,8 @@ class Tool:
     example: Callable[[Caller], Iterable[Example]]  # calls that may answer, of names of the catalogue alone, best first
     lane: LaneName = "light"  # where it waits its turn: heavy where it plans over facts, scripts where it runs one
     effect: Effect = Effect.NONE
+    hint: str = ""  # what hosts that defer tools search, in the words of users
+    is_always_loaded: bool = False  # whether such hosts are asked to load it at once
     widget: Widget | None = None  # shows the result; what it renders goes out beside the answer, built or not
     withheld: Callable[[Deployment], str | None] = lambda _: None  # why it is not offered, for operators; may wait
     attachments: Sequence[str] = ()  # arguments that a host fills with files of the conversation

@@ -124,6 +124,7 @@ def test_what_an_agent_reads_of_the_tools_and_pays_for_its_calls_is_within_the_g
     paid = {name: tokens.length_of(demo.call(*call[:1], **call[1])) for name, (_, call) in calls.GOALS.items()}
     assert {name: paid[name] for name, (goal, _) in calls.GOALS.items() if paid[name] > goal} == {}
     assert tokens.counted(tokens.advertised(demo)) <= tokens.TOOLS_GOAL
+    assert tokens.counted(tokens.on_the_wire(demo)) <= tokens.WIRE_GOAL
 
 
 TOO_LONG = ("orientation", "scenarios", "metrics", "dimensions", "variants", "inspection schema")

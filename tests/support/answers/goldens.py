@@ -10,12 +10,13 @@ GOLDENS = ROOT / "tests" / "golden"
 OF_ONE_LOAD = {"loaded_at": "2026-11-01T06:00:00+00:00", "load_id": "load"}
 
 
-def held(name: str, value: Any) -> None:
-    """Hold a value against its golden file, or write that where GOLDENS=write."""
+def held(name: str, value: Any, indent: int | None = None) -> None:
+    """Hold a value against its golden file, or write that where GOLDENS=write; `indent` writes a line a member."""
     path = GOLDENS / f"{name}.json"
     if os.environ.get("GOLDENS") == "write":
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+        written = json.dumps(value, ensure_ascii=False, indent=indent, separators=(",", ": " if indent else ":"))
+        path.write_text(f"{written}\n", encoding="utf-8")
     assert json.loads(path.read_text(encoding="utf-8")) == value, f"{path.name} differs; `make goldens` writes it anew"
 
 
