@@ -12,7 +12,7 @@ from threading import Event, Thread
 from msgspec import Struct, field, to_builtins
 
 from engine.books.reader import Reader
-from engine.model.errors import Unavailable
+from engine.model.errors import BadArguments, Unavailable
 from engine.model.stopping import Stop
 from engine.present.exports.about import ExportStamp
 from engine.report.admission import Snapshot
@@ -32,6 +32,7 @@ RETRY_AFTER_MS = 2000
 KEY_FILE = "signing.key"
 FIRST_SWEEP_SECONDS, SWEPT_SECONDS = 15.0, 300.0
 MEGABYTE = 1 << 20
+MAX_DOCUMENT = 8 * MEGABYTE  # that one answer carries
 LONGEST_NAME = 80
 log = logging.getLogger("tieout")
 UNNAMEABLE = re.compile(r"[^\w.-]+")
@@ -165,6 +166,33 @@ class CallerFiles(Struct, frozen=True):
 
         return self._made(FileSource(snapshot.label, snapshot.permission), form, FORMS[form], write)
 
+    def document(self, snapshot: Snapshot) -> str:
+        """Return what an export of a kept result as JSON holds; no file stays.
+
+        Raises as `export` does, and BadArguments if it is too long to be read at once.
+        """
+        made, file_id, text = ExportStamp(at=now(), subject=self.principal.subject), token_hex(16), ""
+
+        def write(path: Path) -> None:
+            nonlocal text
+            held = self._held_to_room(path.parent)
+
+            def stop() -> None:
+                held()
+                refuse_long(path)
+
+            self.archive.exporter.export(ExportJob(snapshot=snapshot, form="json", made=made, target=path), stop)
+            refuse_long(path)
+            text = path.read_text(encoding="utf-8")
+
+        try:
+            self.archive.volume.keep(file_id, write)
+        except (StoreDown, ExportLost) as down:
+            raise unavailable() from down
+        finally:
+            self.archive.volume.drop([file_id])
+        return text
+
     def picture(self, kept: Kept, form: str, drawn: bytes) -> GivenFile:
         """Write a picture of a kept result to a file; raises as `export` does."""
         source = FileSource(kept.label, kept.permission)
@@ -247,6 +275,16 @@ def plain_name(label: str) -> str:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file."""
     path.write_bytes(content)
+
+
+def refuse_long(document: Path) -> None:
+    """Refuse a document that is too long to be read at once, also while it is being written."""
+    if document.exists() and document.stat().st_size > MAX_DOCUMENT:
+        raise BadArguments(
+            f"This result has more than {MAX_DOCUMENT // MEGABYTE} MB as JSON, the most that one read returns. "
+            "Call export_dataset, which makes it a file.",
+            field="uri",
+        )
 
 
 def over_quota(terms: FileTerms, size: int) -> QuotaExceeded:

@@ -7,6 +7,7 @@ exceptions in every version, so dispatch does both.
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 
 import mcp_types as types
@@ -22,17 +23,29 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from engine.model.errors import BadArguments, BadPeriod, Refusal, UnknownName
+from engine.model.errors import BadArguments, BadPeriod, ExpiredReference, Refusal, UnknownName
 from server.base.interfaces import Principal
 from server.http.direct_calls import DirectCalls
 from server.http.dispatch import CallResult, Dispatcher
 from server.http.envelope import EnvelopeRules
 from server.http.limits import MESSAGE
+from server.tools.definitions import DEFINITIONS, Definitions
 from server.tools.prompts import COMPLETE, GET_PROMPT, PROMPTS, Prompt
-from server.tools.resources import DEFINITIONS, JSON_TYPE, LIST_RESOURCES, READ_RESOURCE, URI, Definitions
+from server.tools.resources import (
+    DATASET,
+    FILE,
+    GET_SKILL,
+    JSON_TYPE,
+    LIST_RESOURCES,
+    LIST_SKILLS,
+    READ_DATASET,
+    READ_RESOURCE,
+    URI,
+)
 from server.tools.tool import Effect, Tool, Widget, built
 from server.tools.toolbox import LIST_TOOLS
 from server.wire.answers import PICTURE_TYPE
+from server.wire.arguments import Json
 from server.wire.message import IncomingMessage
 
 NAME, TITLE = "tieout", "Tieout"
@@ -47,10 +60,23 @@ APP, APP_TYPE = "io.modelcontextprotocol/ui", "text/html;profile=mcp-app"
 SHOWN = {
     "ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}
 }  # a widget fetches nothing
-EXTENSIONS = {APP: {"mimeTypes": [APP_TYPE]}}
-MENDABLE = {kind.error_type for kind in (BadArguments, BadPeriod, UnknownName)}  # by other parameters
+SKILLS = "io.modelcontextprotocol/skills"
+MENDABLE = {kind.error_type for kind in (BadArguments, BadPeriod, ExpiredReference, UnknownName)}  # by other parameters
+RESULTS = types.ResourceTemplate(
+    uri_template=f"{DATASET}{{data_ref}}",
+    name="dataset",
+    title="Result",
+    description="A result under its data_ref, as export_dataset writes it as JSON, for the caller who made it.",
+    mime_type=JSON_TYPE,
+)
 Context = ServerRequestContext[Any]
 Argument = str | Mapping[str, str] | None
+
+
+class SkillParams(types.RequestParams):
+    """The parameters of skills/get, which dispatch validates."""
+
+    uri: Any = None
 
 
 class Endpoint(Struct, frozen=True):
@@ -105,8 +131,8 @@ class McpServer(Struct, frozen=True):
         if (widget := self._widget(uri)) is not None:
             page = types.TextResourceContents(uri=uri, mime_type=APP_TYPE, text=self.pages[widget], _meta=SHOWN)
         else:
-            found = await self._answered(context, READ_RESOURCE, uri=uri)
-            page = types.TextResourceContents(uri=uri, mime_type=JSON_TYPE, text=found.text)
+            request = READ_DATASET if uri.startswith(DATASET) else READ_RESOURCE
+            page = contents_of(uri, await self._answered(context, request, uri=uri))
         return types.ReadResourceResult(contents=[page])
 
     async def list_resources(
@@ -115,7 +141,7 @@ class McpServer(Struct, frozen=True):
         """List the views that are built and what these books define, by pages."""
         cursor = asked.cursor if asked else None
         found = (await self._answered(context, LIST_RESOURCES, cursor=cursor)).result
-        listed = [types.Resource(mime_type=JSON_TYPE, **known) for known in found["resources"]]
+        listed = [types.Resource(**known) for known in found["resources"]]
         views = [] if cursor else [describe_widget(widget) for widget in self.pages]
         return types.ListResourcesResult(resources=[*views, *listed], next_cursor=found.get("next"))
 
@@ -123,7 +149,19 @@ class McpServer(Struct, frozen=True):
         self, _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """List the addresses of definitions."""
-        return types.ListResourceTemplatesResult(resource_templates=[describe_template(kind) for kind in DEFINITIONS])
+        known = [*(describe_template(kind) for kind in DEFINITIONS), RESULTS]
+        return types.ListResourceTemplatesResult(resource_templates=known)
+
+    async def list_skills(self, context: Context, asked: types.PaginatedRequestParams) -> Json:
+        """List the skills, by pages."""
+        found = (await self._answered(context, LIST_SKILLS, cursor=asked.cursor)).result
+        after = {"nextCursor": found["next"]} if "next" in found else {}
+        return {"skills": found["skills"], **after, **kept_for(context)}
+
+    async def get_skill(self, context: Context, asked: SkillParams) -> Json:
+        """Return what the list of skills says of one."""
+        named = {} if asked.uri is None else {URI: asked.uri}
+        return {**(await self._answered(context, GET_SKILL, **named)).result, **kept_for(context)}
 
     async def list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         """List the prompts."""
@@ -172,9 +210,10 @@ def endpoint(
         on_get_prompt=answers.get_prompt,
         on_completion=answers.complete,
     )
-    if pages:
-        server.extensions = EXTENSIONS
-        server.middleware.append(add_extensions)
+    server.add_request_handler("skills/list", types.PaginatedRequestParams, answers.list_skills)
+    server.add_request_handler("skills/get", SkillParams, answers.get_skill)
+    server.extensions = extensions_of(pages)
+    server.middleware.append(partial(add_extensions, server.extensions))
     transport = StreamableHTTPSessionManager(
         server,
         json_response=True,
@@ -194,12 +233,29 @@ def endpoint(
     return Endpoint(rules, transport.run)
 
 
-async def add_extensions(ctx: Context, call_next: CallNext) -> HandlerResult:
+def extensions_of(pages: Mapping[Widget, str]) -> dict[str, dict[str, Any]]:
+    """Return the extensions of the protocol that are served: skills, and views where they are built."""
+    return {SKILLS: {}} | ({APP: {"mimeTypes": [APP_TYPE]}} if pages else {})
+
+
+async def add_extensions(extensions: Json, ctx: Context, call_next: CallNext) -> HandlerResult:
     """Answer one message; add the extensions to `initialize`, as the SDK does only in the newest protocol."""
     result = await call_next(ctx)
     if ctx.method == "initialize" and isinstance(result, dict):
-        return {**result, "capabilities": {**result["capabilities"], "extensions": EXTENSIONS}}
+        return {**result, "capabilities": {**result["capabilities"], "extensions": extensions}}
     return result
+
+
+def kept_for(context: Context) -> Json:
+    """Return how long a list is kept, and by whom, where the protocol of a request has that."""
+    is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return {"ttlMs": LISTS_KEPT_MS, "cacheScope": "private"} if is_modern else {}
+
+
+def contents_of(uri: str, found: CallResult) -> types.TextResourceContents:
+    """Return what stands at an address: a file as it is, or an object as JSON."""
+    file = found.result if found.result.keys() == FILE else {"mime_type": JSON_TYPE, "text": found.text}
+    return types.TextResourceContents(uri=uri, **file)
 
 
 def describe_tool(
@@ -279,7 +335,7 @@ def fault_in(result: Mapping[str, Any]) -> MCPError:
     """Return a refusal as an error of JSON-RPC: of its parameters if other ones can mend it."""
     mendable = result.get("error_type") in MENDABLE
     message = str(result.get("error", "The client is gone."))
-    named = {URI: result["got"]} if result.get("field") == URI else {}  # where the protocol wants it
+    named = {URI: result["got"]} if result.get("field") == URI and "got" in result else {}  # where hosts look for it
     return MCPError(types.INVALID_PARAMS if mendable else types.INTERNAL_ERROR, message, data={**result, **named})
 
 

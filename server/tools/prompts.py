@@ -13,8 +13,8 @@ from engine.model.scenarios import resolve
 from engine.plans.freshness import loaded_through
 from engine.queries.values import LAST_CLOSED, LastClosed
 from server.caller.caller import Caller
+from server.tools.definitions import DEFINITIONS
 from server.tools.examples import completion_example, prompt_example
-from server.tools.resources import DEFINITIONS
 from server.tools.tool import Tool
 from server.wire.answers import Answer
 
@@ -62,6 +62,7 @@ class Prompt(Struct, frozen=True, kw_only=True):
     name: str
     title: str
     description: str
+    asked_when: str  # what a user says that calls for it
     arguments: Mapping[str, Argument]
     text: Callable[[Given, Reader], str]
 
@@ -123,6 +124,11 @@ METRIC = Argument(description="The key of a metric; list_kpis lists them.", valu
 STATEMENT = Argument(description="The key of a statement. Left out: the default.", values=statements)
 BASE = Argument(
     description="What to compare with: a scenario or a view of one, ID@py. Left out: the budget, else the year before.",
+    values=scenarios,
+    names=is_reference,
+)
+BEFORE = Argument(
+    description="What to compare with: a scenario or a view of one, ID@py. Left out: the period before.",
     values=scenarios,
     names=is_reference,
 )
@@ -195,6 +201,25 @@ risks that the notes and the freshness show. Round amounts to millions or thousa
 attach the export of the statement (export_dataset, xlsx)."""
 
 
+def flux(given: Given, reader: Reader) -> str:
+    """Return how to explain what moved since the period before."""
+    period, statement = given.get("period", "last_closed"), given.get("statement", default_statement(reader))
+    scenario = scenario_of(reader)
+    base = given.get("base", f"{scenario}@pp")
+    return f"""Explain what moved in {period}, {scenario} against {base}.
+
+1. Ask the user which movements count: beyond a percentage, an amount, or both. Without an answer take 5 percent.
+2. Call run_statement with statement {statement}, period_start {period}, and the scenarios {scenario}, \
+{base}, var({scenario},{base}) and var_pct({scenario},{base}), each with a short alias.
+3. Name the lines whose movement counts. A line with a figure in one period alone counts; a ratio moves by points.
+4. For each of them call explain_variance with metric {statement}.LINE (LINE is the key of its row), scenarios \
+[{scenario}, {base}], period_start {period}, the materiality that was agreed, and by, the dimensions that fit it best.
+5. For the largest row of each, call inspect_rows with its drill, and say what is behind it: timing, volume, price, a \
+correction, or one event.
+6. Write a table of the lines that count: both figures, the movement in amount and percent, its cause in one sentence, \
+and whether it comes again. Say how many lines do not count, and what is open."""
+
+
 def scenario_of(reader: Reader) -> str:
     """Return the scenario to review: the first of actuals, else the first; SCENARIO where the caller sees none."""
     keys = sorted(reader.scenarios, key=lambda key: reader.scenarios[key].kind != "actual")
@@ -215,6 +240,7 @@ PROMPTS: Mapping[str, Prompt] = {
             name="month_end_review",
             title="Month-end review",
             description="Review a closed period: loads, statement, the variances that matter, and their causes.",
+            asked_when="Use it when a user asks for a month-end, a close or a review of a period.",
             arguments={"period": PERIOD, "statement": STATEMENT, "base": BASE},
             text=month_end_review,
         ),
@@ -222,6 +248,7 @@ PROMPTS: Mapping[str, Prompt] = {
             name="variance_commentary",
             title="Variance commentary",
             description="Say in five sentences why a metric differs from budget.",
+            asked_when="Use it when a user asks why a figure is above or below budget, plan or the year before.",
             arguments={"metric": METRIC, "period": PERIOD, "base": BASE},
             text=variance_commentary,
         ),
@@ -229,6 +256,7 @@ PROMPTS: Mapping[str, Prompt] = {
             name="tie_out",
             title="Tie a figure out",
             description="Tie a figure to its rows, to the last digit.",
+            asked_when="Use it when a user asks where a figure comes from, or for proof that it ties out.",
             arguments={
                 "metric": METRIC,
                 "period": PERIOD,
@@ -240,8 +268,17 @@ PROMPTS: Mapping[str, Prompt] = {
             name="board_summary",
             title="Board summary",
             description="Sum a period up for the board, with a picture and the export.",
+            asked_when="Use it when a user asks for a board pack, a management summary or one page on a period.",
             arguments={"period": PERIOD, "statement": STATEMENT, "base": BASE},
             text=board_summary,
+        ),
+        Prompt(
+            name="flux",
+            title="Flux analysis",
+            description="Explain each line that moved since the period before, beyond a percentage or an amount.",
+            asked_when="Use it when a user asks for a flux analysis, or what changed since last month.",
+            arguments={"period": PERIOD, "statement": STATEMENT, "base": BEFORE},
+            text=flux,
         ),
     )
 }

@@ -16,7 +16,7 @@ from server.tools.ingestion import INGESTION
 from server.tools.orientation import ORIENTATION
 from server.tools.prompts import COMPLETE, GET_PROMPT
 from server.tools.reporting import REPORTING
-from server.tools.resources import LIST_RESOURCES, READ_RESOURCE
+from server.tools.resources import GET_SKILL, LIST_RESOURCES, LIST_SKILLS, READ_DATASET, READ_RESOURCE
 from server.tools.tool import Tool
 from server.wire.answers import Answer
 
@@ -50,5 +50,11 @@ LIST_TOOLS = Tool(
 )
 REQUESTS: dict[str, Tool] = {
     **TOOLS,
-    **{tool.name: tool for tool in (LIST_RESOURCES, READ_RESOURCE, GET_PROMPT, COMPLETE, LIST_TOOLS)},
+    **{
+        tool.name: tool
+        for tool in (
+            *(LIST_RESOURCES, READ_RESOURCE, READ_DATASET, LIST_SKILLS, GET_SKILL),
+            *(GET_PROMPT, COMPLETE, LIST_TOOLS),
+        )
+    },
 }

@@ -16,8 +16,14 @@ const completed = await client.complete({
 const { resources } = await client.listResources();
 const { resourceTemplates } = await client.listResourceTemplates();
 const read = await client.readResource({ uri: "tieout://metric/net_sales" });
+const skill = await client.readResource({ uri: "skill://tieout/flux/SKILL.md" });
+const dataset = await client.readResource({ uri: `tieout://dataset/${called.structuredContent.data_ref}` });
+const gone = await client.readResource({ uri: `tieout://dataset/ds_${"a".repeat(32)}` }).catch((fault) => fault.message);
 const refused = await client.getPrompt({ ...tieOut, name: "nope" }).catch((fault) => fault.message);
 await client.close();
 console.log(
-  JSON.stringify({ tools, called, prompts, prompt, completed, resources, resourceTemplates, read, refused }),
+  JSON.stringify({
+    ...{ tools, called, prompts, prompt, completed, resources, resourceTemplates, read, refused },
+    ...{ skill, dataset, gone },
+  }),
 );

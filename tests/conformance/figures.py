@@ -9,3 +9,5 @@ PNL = {  # added up by hand from data/fact_finance.csv: actual of FY2006, actual
     "operating_profit": [749.75, -160.25],
     "net_income": [700, -210],  # 749.75 + 10.50 - 60.25; budget 910
 }
+TEMPLATES = ["tieout://statement/{statement}", "tieout://metric/{metric}", "tieout://dataset/{data_ref}"]
+SKILLS = ["month-end-review", "variance-commentary", "tie-out", "board-summary", "flux"]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from server.tools.prompts import PROMPTS
-from server.tools.resources import DEFINITIONS
-from tests.conformance.figures import PNL, STATEMENT
+from tests.conformance.figures import PNL, STATEMENT, TEMPLATES
 from tests.conformance.running import HERE, PATIENCE_SECONDS, RunningServer, at_home
 from tests.conformance.test_inspector import CALLS
 
@@ -41,9 +40,19 @@ def test_prompts_are_listed_completed_and_written(told: Any) -> None:
 
 def test_resources_are_listed_and_read(told: Any) -> None:
     assert "tieout://metric/net_sales" in [resource["uri"] for resource in told["resources"]]
-    assert [kind["uriTemplate"] for kind in told["resourceTemplates"]] == [kind.template for kind in DEFINITIONS]
+    assert [kind["uriTemplate"] for kind in told["resourceTemplates"]] == TEMPLATES
     (page,) = told["read"]["contents"]
     assert json.loads(page["text"])["key"] == "net_sales"
+
+
+def test_a_file_of_a_skill_and_a_result_are_read(told: Any) -> None:
+    (page,) = told["skill"]["contents"]
+    assert page["mimeType"] == "text/markdown"
+    assert page["text"].startswith("---\nname: flux\n")
+    (page,) = told["dataset"]["contents"]
+    document = json.loads(page["text"])
+    assert document["label"] == told["called"]["structuredContent"]["label"]
+    assert told["gone"] == "This result can no longer be opened as it was kept. Run the report again."
 
 
 def test_an_unknown_prompt_is_refused_with_where_to_look(told: Any) -> None:

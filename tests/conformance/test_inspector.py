@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from server.tools.prompts import PROMPTS
-from server.tools.resources import DEFINITIONS
 from server.tools.tool import built
 from server.tools.toolbox import TOOLS
-from tests.conformance.figures import PNL, SCENARIOS, STATEMENT
+from tests.conformance.figures import PNL, SCENARIOS, SKILLS, STATEMENT, TEMPLATES
 from tests.conformance.running import InspectorRun, RunningServer, inspect, inspector_runs
 from tests.support.machine.programs import missing
 
@@ -191,4 +190,26 @@ def test_prompts_and_resources_are_listed_and_read(era: str, inspector: Inspecto
     ]
     assert json.loads(page["text"])["key"] == "net_sales"
     templates = inspector(era, "--method", "resources/templates/list").printed["result"]["resourceTemplates"]
-    assert [template["uriTemplate"] for template in templates] == [kind.template for kind in DEFINITIONS]
+    assert [template["uriTemplate"] for template in templates] == TEMPLATES
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_every_skill_passes_the_checks_of_the_inspector(era: str, inspector: Inspector) -> None:
+    """It fetches each file, and compares sizes, digests and the frontmatter with the entry."""
+    listed = inspector(era, "--method", "skills/list").printed["result"]["skills"]
+    assert [skill["frontmatter"]["name"] for skill in listed] == SKILLS
+    for skill in listed:
+        got = inspector(era, "--method", "skills/get", "--uri", skill["uri"])
+        assert (got.exit_code, got.printed["result"]["skill"]) == (OK, skill)
+        checked = inspector(era, "--method", "skills/get", "--uri", skill["uri"], "--verify")
+        assert checked.exit_code == OK, checked.printed
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_kept_result_is_read_at_its_address(era: str, inspector: Inspector) -> None:
+    report = inspector(era, *call("run_statement", STATEMENT)).printed["result"]["structuredContent"]
+    uri = f"tieout://dataset/{report['data_ref']}"
+    (page,) = inspector(era, "--method", "resources/read", "--uri", uri).printed["result"]["contents"]
+    assert json.loads(page["text"])["label"] == report["label"]
+    gone = inspector(era, "--method", "resources/read", "--uri", "tieout://dataset/ds_none")
+    assert "Run the report again" in gone.complaint

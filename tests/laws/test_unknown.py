@@ -113,6 +113,9 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
     "query among metrics": ("list_kpis", lambda name: {"query": f"of_{name}"}),
     "metric of a resource": ("resources/read", lambda name: {"uri": f"tieout://metric/of_{name}"}),
     "statement of a resource": ("resources/read", lambda name: {"uri": f"tieout://statement/by_{name}"}),
+    "result": ("resources/read/dataset", lambda name: {"uri": f"tieout://dataset/{name}"}),
+    "skill": ("resources/read", lambda name: {"uri": f"skill://tieout/{name}/SKILL.md"}),
+    "entry of a skill": ("skills/get", lambda name: {"uri": f"skill://tieout/{name}/SKILL.md"}),
     "metric of a prompt": ("prompts/get", lambda name: {"name": "tie_out", "arguments": {"metric": f"of_{name}"}}),
     "scenario of a prompt": (
         "prompts/get",

@@ -12,63 +12,31 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference, TextResourceContents
 
+from server.tools.definitions import DEFINITIONS
 from server.tools.prompts import PROMPTS
-from server.tools.resources import DEFINITIONS, ORIENTATION_URI, PAGE
+from server.tools.resources import ORIENTATION_URI, PAGE
 from tests.support.books.loads import load_instance
 from tests.support.books.small import write_instance
 from tests.support.service.issuers import Issuer, issuing
 from tests.support.service.servers import ERAS, McpBooks, Server, connected
+from tests.support.service.two_domains import FACTS, PROFILES, callers_of, serving_two_domains
 from tests.support.service.users import HOST, serving_many
 
-DOMAIN = """
-    time: {{column: date}}
-    dimensions: {{region: region}}
-    measures: {{amount: {{places: 2}}}}
-    metrics: {{{metric}: {{measure: amount}}, {metric}_rate: {{formula: {metric} / {metric}}}}}
-"""
-FACTS = "scenario date region amount\nactual 2026-01-15 north 100\nbudget 2026-02-20 south 20"
-PROFILES = """
-all_of_it: {scenarios: {'*': {}}}
-sales: {scenarios: {actual: {domains: {allow: [gl]}}}}
-assign:
-  - {claim: {groups: finance}, profile: all_of_it}
-  - {claim: {groups: sales}, profile: sales}
-"""
 ARGUMENTS = {"metric": "revenue", "period": "2026-01", "statement": "pnl", "base": "actual@py", "scenario": "actual"}
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Issuer, Server]]:
     """A server of books with revenue and pay, which one of two callers does not see."""
-    folder = tmp_path_factory.mktemp("books")
-    instance = write_instance(
-        folder / "instance",
-        facts={"gl": FACTS, "hr": FACTS},
-        domains={"gl": DOMAIN.format(metric="revenue"), "hr": DOMAIN.format(metric="pay")},
-        dimensions="region: {kind: leaf}",
-        scenarios="actual: {alias: Actuals, kind: actual}\nbudget: {alias: Budget, kind: budget}",
-        statements={
-            "pnl": "  - {metric: revenue}\n  - {header: Result}\n  - {metric: pay}\n"
-            "  - {formula: {key: result, is: revenue - revenue, label: Result}}\n",
-            "staff": "  - {metric: pay}\n",
-        },
-        profiles=PROFILES,
-    )
-    load_instance(instance, folder / "state")
-    with issuing() as issuer, serving_many((instance, folder / "state"), issuer.url) as server:
-        yield issuer, server
+    with serving_two_domains(tmp_path_factory.mktemp("books")) as running:
+        yield running
 
 
 @pytest.fixture(params=ERAS)
 def callers(request: pytest.FixtureRequest, served: tuple[Issuer, Server]) -> Iterator[tuple[McpBooks, McpBooks]]:
     """Clients of one who sees all and of one who sees sales, in each era."""
-    issuer, server = served
-    keys = [issuer.token(sub=group, groups=[group]) for group in ("finance", "sales")]
-    with (
-        connected(server.url, request.param, keys[0], Host=HOST) as finance,
-        connected(server.url, request.param, keys[1], Host=HOST) as sales,
-    ):
-        yield finance, sales
+    with callers_of(served, request.param) as both:
+        yield both
 
 
 def refused(books: McpBooks, ask: Callable[[Client], Any]) -> MCPError:
@@ -225,7 +193,11 @@ def test_long_lists_come_by_pages(tmp_path: Path) -> None:
             first = books.read(lambda client: client.list_resources())
             second = books.read(lambda client: client.list_resources(cursor=first.next_cursor))
             uris = [resource.uri for resource in (*first.resources, *second.resources)]
-            assert len(uris) == len(set(uris)) == PAGE + 6 + len([uri for uri in uris if uri.startswith("ui:")])
+            assert (
+                len(uris)
+                == len(set(uris))
+                == PAGE + 6 + len([uri for uri in uris if uri.startswith(("ui:", "skill:"))])
+            )
             assert second.next_cursor is None
             for cursor in ("0", "-1", "999", "x", "²"):
                 fault = refused(books, partial(Client.list_resources, cursor=cursor))

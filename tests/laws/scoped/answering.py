@@ -16,6 +16,7 @@ from server.feeds.feeds import LoadStatus
 from server.stores.memory import REFERENCE
 from server.tools.charts import eval_chart_transform
 from server.tools.files import export_dataset
+from server.tools.resources import DATASET, READ_DATASET
 from server.tools.toolbox import REQUESTS
 from tests.laws.scoped.calls import LARGE, BudgetedCall
 from tests.laws.scoped.writing import ScopedTools
@@ -75,9 +76,11 @@ def of_all(data_ref: str, *, draws: bool) -> ChartRequest:
 
 
 def exported(data_ref: str, caller: Caller) -> Any:
-    """Return the document that a kept result is made into."""
+    """Return the document that a kept result is made into, which is also what stands at its address."""
     made = export_dataset(caller, ExportRequest(data_ref=data_ref, format="json"))
     document = json.loads(caller.files.archive.volume.path(made.result["file_id"]).read_bytes())
+    page = READ_DATASET.call(caller, {"uri": f"{DATASET}{data_ref}"}).result
+    assert {**json.loads(page["text"]), "made_at": None} == {**document, "made_at": None}
     return {key: part for key, part in document.items() if key != "made_at"}
 
 

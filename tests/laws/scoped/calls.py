@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from server.tools.definitions import DEFINITIONS
 from server.tools.prompts import PROMPTS
-from server.tools.resources import DEFINITIONS
 from server.tools.toolbox import REQUESTS
 from tests.laws.oracle.books import OWN
 from tests.laws.oracle.strategies import INNER, PRODUCTS, STRANGER
@@ -275,10 +275,16 @@ TABLES = ("live.gl", "live.people", "live.sales", "live.product", "live.customer
 feeds = misspelt((*LEAVES, "product", "customer", "tree", "ghost"))
 load_ids = st.builds("load of {}".format, feeds)
 targets = misspelt((*TABLES, "live.ghost"))
+skill_files = st.builds(
+    "skill://tieout/{}/{}".format,
+    misspelt([name.replace("_", "-") for name in PROMPTS]),
+    st.sampled_from(("SKILL.md", "SKILL.md", "references/names.md", "../tie-out/SKILL.md", "")),
+)
 addresses = st.one_of(
     metrics.map("tieout://metric/{}".format),
     statements.map("tieout://statement/{}".format),
     st.sampled_from(("tieout://orientation", "tieout://ghost/revenue")),
+    skill_files,
 )
 prompts = misspelt(tuple(PROMPTS))
 prompted = st.fixed_dictionaries(
@@ -336,6 +342,11 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "complete_file_upload": st.fixed_dictionaries({"upload_id": st.sampled_from(("a" * 32, "../x", ""))}),
     "resources/list": st.fixed_dictionaries({}, optional={"cursor": st.sampled_from(("1", "200", "x"))}),
     "resources/read": st.fixed_dictionaries({"uri": addresses}),
+    "resources/read/dataset": st.sampled_from(("ds_" + "a" * 32, "")).map(
+        lambda key: {"uri": f"tieout://dataset/{key}"}
+    ),
+    "skills/list": st.fixed_dictionaries({}, optional={"cursor": st.sampled_from(("1", "200", "x"))}),
+    "skills/get": st.fixed_dictionaries({"uri": st.one_of(skill_files, addresses)}),
     "prompts/get": st.fixed_dictionaries({"name": prompts, "arguments": prompted}),
     "completion/complete": st.fixed_dictionaries(
         {"argument": named, "value": st.sampled_from(("", "", "", "re", "P", "2020"))},
@@ -394,7 +405,7 @@ def calls_of(draw: st.DrawFn, tool: str) -> BudgetedCall:
 LISTS = tuple(
     BudgetedCall(tool, {})
     for tool, request in ARGUMENTS.items()
-    if tool.startswith(("svc_", "list_", "resources/list", "tools/list")) and tool != "list_variants"
+    if tool.startswith(("svc_", "list_", "resources/list", "skills/list", "tools/list")) and tool != "list_variants"
 )
 EVERYTHING_LISTED = (
     *LISTS,

@@ -19,7 +19,8 @@ import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ContentBlock, ImageContent, ReadResourceResult, TextContent
+from mcp_types import ContentBlock, ImageContent, ReadResourceResult, Request, TextContent
+from pydantic import RootModel
 
 from tests.support.answers.reader import filled_in
 from tests.support.service.forks import ForkedProcess, start_command
@@ -155,6 +156,9 @@ class Called:
         return {key: part for key, part in self.result.items() if key != "data_ref"}
 
 
+RESULT = RootModel[dict[str, Any]]
+
+
 def picture_of(content: ContentBlock) -> ImageContent:
     """Return a part of an answer that must be a PNG."""
     assert isinstance(content, ImageContent)
@@ -204,6 +208,11 @@ class McpBooks:
     def read(self, ask: Callable[[Client], Awaitable[Found]]) -> Found:
         """Return what the client is told of anything but a tool call."""
         return self._portal.call(ask, self.client)
+
+    def request(self, method: str, **params: Any) -> dict[str, Any]:
+        """Return the result of a request that the client has no method for."""
+        asked = Request[Any, str](method=method, params=params)
+        return dict(self.read(lambda client: client.session.send_request(asked, RESULT)).root)
 
     def resource(self, uri: str) -> ReadResourceResult:
         """Return what lies at an address."""
