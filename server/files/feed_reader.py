@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from engine.model.calendar.calendar import Calendar
 from server.feeds.extract_formats import CsvFormat, ExtractFormat
-from server.feeds.feeds import Binding
+from server.feeds.feeds import Binding, SourceKind
 from server.feeds.file_kinds import kind_of
 from server.files.amount_looks import DECIMALS, THREE, every, look_at
 from server.files.amounts import read_amounts
@@ -40,6 +40,7 @@ class UnwrittenKeys(LoadFailed):
 
     def __init__(self, proposal: Proposal, feed: str) -> None:
         super().__init__(VALIDATE, proposal.says(feed), recorded=proposal.recorded(feed))
+        self.proposal = proposal
 
 
 @dataclass(slots=True, kw_only=True)
@@ -164,7 +165,8 @@ class FeedReader:
         found = unwritten(self.detector)
         if not found.keys() <= self.recorded.keys():
             evidence = [remark.removesuffix(f" in {name}") for remark in self.detector.remarks]
-            proposal = self._proposed(name) or Proposal(name, found, evidence, has_file=name in self.detector.paths)
+            has_file = self.binding.source.kind is SourceKind.FOLDER
+            proposal = self._proposed(name) or Proposal(name, found, evidence, has_file=has_file)
             raise UnwrittenKeys(proposal, self.binding.key)
 
     def _proposed(self, name: str) -> Proposal | None:

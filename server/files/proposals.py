@@ -39,7 +39,7 @@ class Proposal(Struct, frozen=True):
     keys: Mapping[str, Any]  # without those of the plain form
     evidence: Sequence[str] = ()
     reading: Mapping[str, Any] = {}  # every key by which its first rows are read
-    has_file: bool = True  # False: of rows that a query or a statement made
+    has_file: bool = True  # False: of rows of a query, which a check does not ask
     fault: str | None = None  # why the file cannot be read whatever is written, or can be in two ways
 
     @property

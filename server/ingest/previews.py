@@ -14,7 +14,7 @@ from server.feeds.query_parameters import PERIOD_PLACE
 from server.files.archives import ArchiveFault, files_matching
 from server.files.doubts import NONE
 from server.files.extract_columns import extract_columns
-from server.files.feed_reader import FeedReader
+from server.files.feed_reader import FeedReader, UnwrittenKeys
 from server.files.findings import written_keys
 from server.files.limits import FileTooLarge
 from server.files.proposals import Proposal, in_order, propose
@@ -36,6 +36,7 @@ class FeedTrial(Struct, frozen=True):
     controls: Sequence[FileControl]
     rejected: Sequence[RejectSum]
     fault: str | None = None  # why it would fail
+    lacks: Mapping[str, Any] = {}  # the keys that it would propose
 
 
 def try_feeds(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[FeedTrial]:
@@ -51,11 +52,13 @@ def try_feeds(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[FeedT
                 delivery = Delivery(binding, apart, "", asked, lambda *_: None, recorded=recorded, lands=False)
                 with binding_errors(delivery, LoadStatus.FAILED_STAGE):
                     delivery.receive(tables)
-                fault = None
+                fault, lacks = None, dict[str, Any]()
             except (LoadFailed, BindingFailed) as failure:
                 fault = str(failure).removeprefix(f"{binding.key}: ")
+                cause = failure.__cause__ if isinstance(failure, BindingFailed) else failure
+                lacks = dict(cause.proposal.keys) if isinstance(cause, UnwrittenKeys) else {}
             controls, rejects = (delivery.control.files, delivery.rejects.sums) if delivery else ((), ())
-            yield FeedTrial(binding.key, controls, rejects, fault)
+            yield FeedTrial(binding.key, controls, rejects, fault, lacks)
 
 
 def describe_files(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[str]:
@@ -137,6 +140,12 @@ def lacking_keys(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[Fe
             found = keys_of_files(binding, [proposal_of(binding, path, place) for path in paths], place)
         if found.keys or found.faults:
             yield found
+
+
+def keys_of_statements(bindings: Sequence[Binding], place: BooksFolder) -> Iterator[FeedKeys]:
+    """Yield the keys that feeds of statements lack for the rows that these make, as trials of them show."""
+    made = [one for one in bindings if one.format.sql is not None]
+    yield from (FeedKeys(trial.binding, trial.lacks) for trial in try_feeds(made, place) if trial.lacks)
 
 
 def keys_of_files(binding: Binding, proposals: Sequence[Proposal], place: BooksFolder) -> FeedKeys:

@@ -211,10 +211,13 @@ def measures_of(found: TableProfile, findings: Findings, said: FileAnswers) -> I
 def places_of(columns: Sequence[NumberColumn], notation: Notation, factor: Decimal) -> int:
     """Return how many decimal places the amounts of some columns have in the sample.
 
-    What computations left on a few of them does not count: a load reads 1.16E-10 beside cents as 0.
+    What computations left behind their digits does not count, nor, on a few of them, what they left beside cents: a
+    load reads 924.0894000000001 as 924.0894, and 1.16E-10 as 0.
     """
     texts = [sign_of(text).digits for column in columns for text, _ in column.numbers]
     values = [(notation.value(digits) * factor).normalize() for digits in texts if notation.pattern.match(digits)]
+    shown = [value if (plain := without_residue(value, MOST_PLACES)) is None else plain for value in values]
+    values = [plain.normalize() or value for plain, value in zip(shown, values, strict=True)]
     fine = [value for value in values if -int(value.as_tuple().exponent) > FEWEST_PLACES]
     kept = [value for value in fine if without_residue(value, FEWEST_PLACES) is None]
     if len(fine) - len(kept) <= RESIDUES * len(values):

@@ -21,7 +21,7 @@ from server.setup.words import named, without_scenario
 VARIANCE_WORDS: Final = named(
     "variance|variances|var|diff|difference|delta|abweichung|differenz|écart|ecart|afwijking|desviación|scostamento"
 )
-RATES: Final = re.compile(r"%|percent|prozent|\bpct\b", re.IGNORECASE)
+RATES: Final = re.compile(r"%|percent|prozent|(?<![^\W_])pct(?![^\W_])", re.IGNORECASE)
 FEWEST: Final = 2  # scenarios that stand side by side
 Columns = Mapping[str, Mapping[str, str]]  # kind of scenario -> what its names say otherwise -> column
 

@@ -170,8 +170,8 @@ RIGHT: dict[str, ShapedFile] = {
     ),
     "several amounts of actual and budget, an end without a line end in a value that repeats": ShapedFile(
         {
-            "r.csv": "Date,Actual_Revenue,Budget_Revenue,Actual_Cost,Budget_Cost,Region\n"
-            "2025-01-31,10.5,11,4,5,North\n2025-01-31,20.5,21,7,8,South\n2025-02-28,1.5,2,3,4,North"
+            "r.csv": "Date,Actual_Revenue,Budget_Revenue,Actual_Cost,Budget_Cost,variance_pct,Region\n"
+            "2025-01-31,10.5,11,4,5,-4.5,North\n2025-01-31,20.5,21,7,8,-2.4,South\n2025-02-28,1.5,2,3,4,-25,North"
         },
         {
             "actual": {"North|2025-01": "10.5", "South|2025-01": "20.5", "North|2025-02": "1.5"},

@@ -3,12 +3,16 @@
 import re
 from decimal import Decimal
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import yaml
 
+from server.files.detection import FeedFormat
+from server.ingest.load import BindingFailed
 from tests.doors.case_books import CaseBooks
 from tests.doors.shapes import ANSWERED, REFUSED, RIGHT, ShapedFile
+from tests.support.books.loads import load_feeds
 from tests.support.books.newcomer import initialised
 
 DONE, REFUSES, ASKS = 0, 1, 3  # statuses of the command
@@ -35,6 +39,39 @@ def check(folder: Path, shape: ShapedFile) -> None:
 def test_a_shape_that_its_figures_decide_is_right_at_once(tmp_path: Path, name: str) -> None:
     assert initialised(tmp_path / "books", *RIGHT[name].write(tmp_path)) == DONE
     check(tmp_path / "books", RIGHT[name])
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_feed_that_init_wrote_asks_no_detector(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every key that a load needs is written, or is the plain form."""
+    assert initialised(tmp_path / "books", *RIGHT[name].write(tmp_path)) == DONE
+
+    def asked(*_: object) -> NoReturn:
+        raise AssertionError("a load asked the detector")
+
+    for method in ("of_file", "heading_rows", "of_rows"):
+        monkeypatch.setattr(FeedFormat, method, asked)
+    (*_, loaded) = load_feeds(tmp_path / "books", tmp_path / "state")
+    assert loaded.rows_landed
+
+
+LATER = {  # what a feed of days and amounts that init wrote refuses, and what it says of it
+    "2026-03-31,1,1.230\n2026-03-31,2,1.218\n": "amount, row 2: '1.230' can be read in 2 ways",
+    "01/02/2026,1,5\n": "date, row 2: '01/02/2026' can be read in 2 ways",
+    "2026-03-31,Büro,5\n": "byte 0xfc, which is no UTF-8",
+    "2026-03-31,1,(5)\n": 'numbers: {negative: "parentheses"}',
+}
+
+
+@pytest.mark.parametrize("rows", LATER)
+def test_a_later_file_that_could_be_read_otherwise_is_refused(tmp_path: Path, rows: str) -> None:
+    ledger = tmp_path / "gl.csv"
+    ledger.write_text("date,account,amount\n2026-01-31,1,-10\n2026-02-28,2,40\n", encoding="utf-8")
+    assert initialised(tmp_path / "books", ledger) == DONE
+    load_feeds(tmp_path / "books", tmp_path / "state")
+    ledger.write_bytes(f"date,account,amount\n{rows}".encode("cp1252"))
+    with pytest.raises(BindingFailed, match=re.escape(LATER[rows])):
+        load_feeds(tmp_path / "books", tmp_path / "state")
 
 
 @pytest.mark.parametrize("name", ANSWERED)

@@ -1,5 +1,8 @@
 """The part of `tieout check` that reads files: how they are read, their control tables, and the keys that they lack."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from server.base.settings import Settings
 from server.feeds.instance import ServedInstance
 from server.files.doubts import FILE
@@ -7,7 +10,7 @@ from server.files.proposals import key_lines
 from server.ingest.control_tables import controls_file, write_controls
 from server.ingest.controls import FileControl
 from server.ingest.folder import BooksFolder
-from server.ingest.previews import describe_files, describe_readings, lacking_keys, try_feeds
+from server.ingest.previews import describe_files, describe_readings, keys_of_statements, lacking_keys, try_feeds
 from server.run.commands.console import err, out
 from server.run.commands.loading import tell_controls
 from server.setup.feed_keys import UnwritableKeys, written_instance
@@ -21,14 +24,18 @@ def tell_files(instance: ServedInstance, place: BooksFolder, settings: Settings,
     Return whether keys that a feed lacks could not be written.
     """
     feeds = list(instance.bindings.values())
-    for line in (*describe_readings(feeds, place), *describe_files(feeds, place)):
+    described = [*describe_readings(feeds, place), *describe_files(feeds, place)]
+    for line in described:
         out.print(line, markup=False, soft_wrap=True)
     if not writes:
-        tell_trials(instance, place)
+        tell_trials(instance, place, described)
         return False
-    lacking = list(lacking_keys(feeds, place))
+    lacking = [*lacking_keys(feeds, place), *keys_of_statements(feeds, place)]
     undecided = [fault for each in lacking for fault in each.faults]
-    keys = {each.binding: each.keys for each in lacking if each.keys}
+    keys: dict[str, Mapping[str, Any]] = {}
+    for each in lacking:
+        if each.keys:
+            keys[each.binding] = {**keys.get(each.binding, {}), **each.keys}
     if not keys:
         tell_trials(instance, place)
         out.print(f"{FILE}: nothing was written", markup=False)
@@ -46,11 +53,16 @@ def tell_files(instance: ServedInstance, place: BooksFolder, settings: Settings,
     return bool(undecided)
 
 
-def tell_trials(instance: ServedInstance, place: BooksFolder) -> None:
-    """Print what a load would make of the files of each feed of facts now: control tables, and what it rejects."""
+def tell_trials(instance: ServedInstance, place: BooksFolder, told: Sequence[str] = ()) -> None:
+    """Print what a load would make of the files of each feed of facts now: control tables, and what it rejects.
+
+    `told` is what was printed before: the lines that it proposes are not printed again.
+    """
     report, written = controls_file(place.controls, CHECK), list[FileControl]()
     for trial in try_feeds(list(instance.bindings.values()), place):
-        if trial.fault is not None:
+        if trial.lacks and f"{trial.binding}: {trial.fault}" in told:
+            out.print(f"{trial.binding}: a load would fail without the keys above", markup=False)
+        elif trial.fault is not None:
             out.print(f"{trial.binding}: a load would fail: {trial.fault}", markup=False, soft_wrap=True)
         elif trial.controls:
             out.print(f"{trial.binding}:", markup=False)

@@ -50,7 +50,8 @@ def test_keys_are_proposed_written_after_the_control_table_and_loaded(books: Pat
     assert [line.partition(" (failed")[0] for line in said[first + 1 : first + 4]] == LINES
     assert not (books / ".tieout" / "store" / "CURRENT").exists()
     checked = tieout("check", "--data", books)
-    assert all(line in checked.stdout.splitlines() for line in LINES)
+    assert [checked.stdout.splitlines().count(line) for line in LINES] == [1, 1, 1]
+    assert "gl: a load would fail without the keys above" in checked.stdout.splitlines()
     assert yaml.safe_load((books / "integrations.yaml").read_text()) == before, "a check writes nothing unasked"
     written = tieout("check", "--data", "--write", books).stdout.splitlines()
     table = "  control gl.csv: 3 rows; amount 3 = 2 loaded + 1 blank; Σ 1,227.25 = 1,227.25 loaded"
@@ -102,6 +103,24 @@ def test_what_the_files_do_not_decide_is_not_written(books: Path) -> None:
     assert "'01/02/2021' can be read in 2 ways" in checked.stdout
     assert "integrations.yaml: nothing was written" in checked.stdout
     assert (books / "integrations.yaml").read_text() == before
+
+
+def test_keys_for_the_rows_of_a_statement_are_written_too(books: Path) -> None:
+    feeds = yaml.safe_load((books / "integrations.yaml").read_text())
+    feeds["bindings"]["gl"] |= {"sql": "select date, scenario, account, amount from file", "csv": {"separator": ";"}}
+    (books / "integrations.yaml").write_text(yaml.safe_dump(feeds))
+    (books / "data" / "gl.csv").write_text("date;scenario;account;amount\n31.01.2021;actual;10;1.234,50\n")
+    checked = tieout("check", "--data", books)
+    assert "gl: a load would fail: sql shows numbers: " in checked.stdout
+    assert "or run tieout check --data --write:" in checked.stdout
+    written = tieout("check", "--data", "--write", books)
+    assert written.stdout.splitlines()[-2:] == [
+        '    numbers: {decimal: ",", thousands: "."}',
+        '    dates: {format: "%d.%m.%Y"}',
+    ]
+    loaded = tieout("load", "--instance", books)
+    assert loaded.returncode == 0, loaded.stderr
+    assert "Σ 1,234.50" in loaded.stdout
 
 
 def test_write_belongs_to_data(books: Path) -> None:
