@@ -1,11 +1,12 @@
 """Expressions and steps of the questions that the Arrow store answers."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache, reduce
+from itertools import product
 from math import prod
-from operator import add
+from operator import add, and_, or_
 
 import polars as pl
 from msgspec import Struct
@@ -19,17 +20,22 @@ from engine.model.fact_store import (
     AggregateFunction,
     Slice,
     SumTooLarge,
+    in_range,
     refuse_too_many_groups,
 )
-from engine.model.scope import Cell
+from engine.model.scope import Cell, CodeSet, Conjunction
+from engine.model.stopping import watched
 
+CODE_TYPES: Mapping[int, type[pl.DataType]] = {8: pl.UInt8, 16: pl.UInt16, 32: pl.UInt32, 64: pl.UInt64}  # by bits
 INT64_LIMIT, INT128_LIMIT = 2**63, 2**127
 PACKED = "packed"
+LEAST_PACKED = 8  # conjunctions that list codes of the same columns, from which on a row is looked up in all of them
+MAX_COMBINATIONS, MAX_PACKED = 100_000, 2**63  # of codes that are looked up, and of codes that a whole number tells
 
 
 def code_type(count: int) -> type[pl.DataType]:
     """Return the narrowest unsigned type for codes below a count."""
-    return pl.UInt8 if count <= 2**8 else pl.UInt16 if count <= 2**16 else pl.UInt32
+    return next(kind for bits, kind in CODE_TYPES.items() if count <= 2**bits)
 
 
 class PackedKey(Struct, frozen=True):
@@ -43,11 +49,19 @@ class PackedKey(Struct, frozen=True):
         return cls(counts) if len(counts) > 1 and prod(counts.values()) <= 2**32 else None
 
     @property
+    def dtype(self) -> type[pl.DataType]:
+        """The type of the numbers."""
+        return code_type(prod(self.counts.values()))
+
+    @property
     def packed(self) -> pl.Expr:
         """The number of a row, in PACKED."""
-        kind = code_type(prod(self.counts.values()))
-        wide = (pl.col(key).cast(kind) * pl.lit(below, kind) for key, below in self._below())
+        wide = (pl.col(key).cast(self.dtype) * pl.lit(below, self.dtype) for key, below in self._below())
         return reduce(add, wide).alias(PACKED)
+
+    def number(self, codes: Iterable[int]) -> int:
+        """Return the number of a code of each column."""
+        return sum(code * below for code, (_, below) in zip(codes, self._below(), strict=True))
 
     @property
     def unpacked(self) -> list[pl.Expr]:
@@ -65,11 +79,59 @@ class PackedKey(Struct, frozen=True):
             yield key, below
 
 
+def alternatives(within: Cell, counts: Mapping[str, int]) -> Iterator[pl.Expr]:
+    """Yield filters of which one must hold: one of each conjunction, or of all that list codes of the same columns.
+
+    Polars takes longer for hundreds of alternatives of a filter than for the rows.
+    """
+    alike: dict[tuple[str, ...], list[Conjunction]] = {}
+    for part in within:
+        lists = not part.amounts and not any(codes.complement for _, codes in part.by_dimension)
+        alike.setdefault(tuple(part.codes) if lists else (), []).append(part)
+    for columns, parts in alike.items():
+        are_many = len(columns) > 1 and len(parts) >= LEAST_PACKED
+        packed = listed_together({column: counts.get(column, 1) for column in columns}, parts) if are_many else None
+        yield from (allowed(part, counts) for part in parts) if packed is None else (packed,)
+
+
+def listed_together(counts: Mapping[str, int], parts: Sequence[Conjunction]) -> pl.Expr | None:
+    """Return the filter for combinations of codes as one whole number each, None if they are too many."""
+    key = PackedKey(counts)
+    listed = [
+        [[code for code in part.codes[column].codes if code < count] for column, count in counts.items()]
+        for part in watched(parts)
+    ]
+    if prod(counts.values()) > MAX_PACKED or sum(prod(map(len, lists)) for lists in listed) > MAX_COMBINATIONS:
+        return None
+    numbers = {key.number(codes) for lists in listed for codes in watched(product(*lists))}
+    return key.packed.is_in(pl.Series([sorted(numbers)], dtype=pl.List(key.dtype)))
+
+
+def allowed(part: Conjunction, counts: Mapping[str, int]) -> pl.Expr:
+    """Return the filter for rows inside one conjunction of a cell."""
+    codes = (among(dimension, codes, counts) for dimension, codes in part.by_dimension)
+    return reduce(and_, (*codes, *map(in_range, part.amounts)))
+
+
+def among(dimension: str, codes: CodeSet, counts: Mapping[str, int]) -> pl.Expr:
+    """Return the filter for codes of one dimension."""
+    listed = pl.Series(sorted(codes.codes), dtype=code_type(counts.get(dimension, 1)), strict=False)
+    inside = pl.col(dimension) == listed[0] if len(listed) == 1 else pl.col(dimension).is_in(pl.Series([listed]))
+    return ~inside if codes.complement else inside
+
+
 class RowFilter(Struct, frozen=True, dict=True):
     """What keeps the rows of partitions and rollups that lie inside a cell."""
 
     within: Cell
     predicate: pl.Expr | None  # None if every row lies inside
+
+    @classmethod
+    def of(cls, within: Cell, counts: Mapping[str, int]) -> "RowFilter":
+        """Return the filter of a cell, for columns with a number of codes each."""
+        if within.is_everything:
+            return cls(within, None)
+        return cls(within, reduce(or_, alternatives(within, counts), pl.lit(value=False)))
 
     def also(self, predicate: pl.Expr) -> "RowFilter":
         """Return the filter of the rows that a predicate keeps as well."""

@@ -6,8 +6,6 @@ of all partitions is asked first, and every row only for what the sample lacks.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
-from functools import reduce
-from operator import and_, or_
 from typing import Any
 
 import polars as pl
@@ -19,9 +17,9 @@ from engine.facts.rollups import answering, without_undeclared
 from engine.model.caching import LazyTable
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
-from engine.model.fact_store import DATE, ROWS, Presence, in_range
+from engine.model.fact_store import DATE, ROWS, Presence
 from engine.model.members.member_sets import NULL_CODE
-from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
+from engine.model.scope import EVERYTHING, Cell, CodeSet
 from engine.model.stopping import watched
 
 SAMPLED_ROWS = 200_000  # of a scenario of a domain
@@ -241,17 +239,4 @@ class MappedFacts:
 
     def inside(self, within: Cell) -> RowFilter:
         """Return the filter for rows inside a cell."""
-        if within.is_everything:
-            return RowFilter(within, None)
-        return RowFilter(within, reduce(or_, (self.allowed(part) for part in within), pl.lit(value=False)))
-
-    def allowed(self, part: Conjunction) -> pl.Expr:
-        """Return the filter for rows inside one conjunction of a cell."""
-        codes = (self.among(dimension, codes) for dimension, codes in part.by_dimension)
-        return reduce(and_, (*codes, *map(in_range, part.amounts)))
-
-    def among(self, dimension: str, codes: CodeSet) -> pl.Expr:
-        """Return the filter for codes of one dimension."""
-        listed = pl.Series(sorted(codes.codes), dtype=self._types.get(dimension, pl.UInt8), strict=False)
-        inside = pl.col(dimension) == listed[0] if len(listed) == 1 else pl.col(dimension).is_in(pl.Series([listed]))
-        return ~inside if codes.complement else inside
+        return RowFilter.of(within, self._counts)

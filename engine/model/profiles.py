@@ -6,7 +6,7 @@ have narrows a grant and never widens it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -52,14 +52,13 @@ class Grant(Struct, frozen=True, kw_only=True):
                 return NOTHING
         return cell
 
-    def narrowed(self, cell: Cell, domain: Domain, resolve: Resolve) -> Cell:
-        """Return another grant's cell without what this grant denies."""
+    def left(self, domain: Domain, resolve: Resolve) -> Iterator[Cell]:
+        """Yield the cells of a domain that each denial of this grant leaves, to this grant and to others."""
         if self.domains.deny and not self.domains.hold(domain.key):
-            return NOTHING
+            yield NOTHING
         for cut in self.dimensions:
             if cut.deny and (narrower := resolve(cut, domain)) is not None:
-                cell &= narrower
-        return cell
+                yield narrower
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,13 +195,8 @@ def permission(grants: Sequence[tuple[bool, Grant]], domain: Domain, resolve: Re
 
     The denies of every grant apply.
     """
-    widened = NOTHING
-    for widens, grant in grants:
-        if widens:
-            widened |= grant.cell(domain, resolve)
-    for _, grant in grants:
-        widened = grant.narrowed(widened, domain, resolve)
-    return widened
+    narrowed = Cell.intersection(left for _, grant in grants for left in grant.left(domain, resolve))
+    return Cell.union(grant.cell(domain, resolve) & narrowed for widens, grant in grants if widens)
 
 
 # An administrator is a profile without cuts.

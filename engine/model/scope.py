@@ -3,10 +3,10 @@
 A permission is a cell, a filter is a cell, and `permission & filter` is a cell.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from operator import or_
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -44,8 +44,20 @@ class CodeSet(Struct, frozen=True):
     codes: frozenset[int]
     complement: bool = False
 
+    @classmethod
+    def union(cls, sets: Iterable["CodeSet"]) -> "CodeSet":
+        """Unite sets. One pass over the codes, however many sets there are."""
+        every = list(sets)
+        listed = frozenset[int]().union(*(each.codes for each in every if not each.complement))
+        excluded = [each.codes for each in every if each.complement]
+        if not excluded:
+            return CodeSet(listed)
+        return CodeSet(min(excluded, key=len).intersection(*excluded) - listed, complement=True)
+
     def __and__(self, other: "CodeSet") -> "CodeSet":
         if self.complement and other.complement:
+            if self.codes <= other.codes:
+                return other
             return CodeSet(self.codes | other.codes, complement=True)
         if self.complement:
             return CodeSet(other.codes - self.codes)
@@ -167,17 +179,31 @@ class Cell(Struct, frozen=True, cache_hash=True):
 
     @classmethod
     def of(cls, parts: Iterable[Conjunction]) -> "Cell":
-        """Make a cell of conjunctions; drop the empty ones and those that another contains."""
-        kept: list[Conjunction] = []
-        for part in parts:
-            if not part.is_empty and not any(other.contains(part) for other in kept):
-                kept = [other for other in kept if not part.contains(other)] + [part]
-        return cls(tuple(sorted(kept, key=Conjunction.sort_key)))
+        """Make a cell of conjunctions; unite those of one dimension, drop the empty ones and those within another."""
+        kept = widest(united(part for part in parts if not part.is_empty))
+        return cls(tuple(kept) if len(kept) == 1 else tuple(sorted(kept, key=Conjunction.sort_key)))
+
+    @classmethod
+    def union(cls, cells: Iterable["Cell"]) -> "Cell":
+        """Unite cells. Linear in their conjunctions, which uniting two cells after another is not."""
+        different = dict.fromkeys(cells)
+        return next(iter(different)) if len(different) == 1 else cls.of(part for cell in different for part in cell)
 
     @classmethod
     def where(cls, dimension: str, codes: CodeSet) -> "Cell":
         """Make the cell that restricts one dimension."""
         return cls.of([Conjunction.of({dimension: codes})])
+
+    @classmethod
+    def intersection(cls, cells: Iterable["Cell"]) -> "Cell":
+        """Intersect cells that have one conjunction each, or none, and restrict no amounts. Linear in their codes."""
+        excluded: dict[str, list[CodeSet]] = {}
+        for cell in dict.fromkeys(cells):
+            if cell.is_nothing:
+                return cell
+            for dimension, codes in cell.parts[0].by_dimension:
+                excluded.setdefault(dimension, []).append(~codes)
+        return cls.of([Conjunction.of({dimension: ~CodeSet.union(sets) for dimension, sets in excluded.items()})])
 
     def __and__(self, other: "Cell") -> "Cell":
         if self is other or other.is_everything:
@@ -191,7 +217,7 @@ class Cell(Struct, frozen=True, cache_hash=True):
             return self
         if self.is_nothing:
             return other
-        return Cell.of([*self.parts, *other.parts])
+        return Cell.union((self, other))
 
     def __iter__(self) -> Iterator[Conjunction]:
         return iter(self.parts)
@@ -221,16 +247,79 @@ class Cell(Struct, frozen=True, cache_hash=True):
 
     def granted(self, dimension: str) -> CodeSet:
         """Return the codes of a dimension that the cell contains at some leaf."""
-        return reduce(or_, (part.codes.get(dimension, ALL_CODES) for part in self.parts), NO_CODES)
+        return CodeSet.union(part.codes.get(dimension, ALL_CODES) for part in self.parts)
 
     def granted_alone(self, dimension: str) -> CodeSet:
         """Return the codes of a dimension that conjunctions contain which restrict no other dimension."""
         parts = (part for part in self.parts if part.codes.keys() <= {dimension})
-        return reduce(or_, (part.codes.get(dimension, ALL_CODES) for part in parts), NO_CODES)
+        return CodeSet.union(part.codes.get(dimension, ALL_CODES) for part in parts)
 
     def holds(self, dimension: str, code: int) -> bool:
         """Tell whether the cell may contain a leaf with this code."""
         return any(code in part.codes.get(dimension, ALL_CODES) for part in self.parts)
+
+
+def united(parts: Iterable[Conjunction]) -> Iterator[Conjunction]:
+    """Yield conjunctions. Those that restrict one dimension, and the same, become one."""
+    by_dimension: dict[str, list[CodeSet]] = {}
+    for part in dict.fromkeys(parts):
+        if len(part.by_dimension) == 1 and not part.amounts:
+            by_dimension.setdefault(part.by_dimension[0][0], []).append(part.by_dimension[0][1])
+        else:
+            yield part
+    for dimension, sets in by_dimension.items():
+        yield Conjunction.of({dimension: sets[0] if len(sets) == 1 else CodeSet.union(sets)})
+
+
+def widest(parts: Iterable[Conjunction]) -> list[Conjunction]:
+    """Return those of some conjunctions that no other contains, each once.
+
+    Whatever contains a conjunction lists each of its codes, or no codes: one code tells the few to compare it with.
+    """
+    every = list(dict.fromkeys(parts))
+    if len(every) == 1:
+        return every
+    often = Counter(known for part in every for known in listed_by(part))
+    containers: dict[ListedCode | None, list[Conjunction]] = {}
+    for part in every:
+        for known in rarest(part, often):
+            containers.setdefault(known, []).append(part)
+    return [
+        part
+        for part in every
+        if not any(
+            other is not part and other.contains(part)
+            for known in (None, *fewest_of_each(part, containers))
+            for other in containers.get(known, ())
+        )
+    ]
+
+
+ListedCode = tuple[str, int]  # a dimension and a code that a conjunction lists of it
+
+
+def listed_by(part: Conjunction) -> Iterator[ListedCode]:
+    """Yield the codes that a conjunction lists, of all dimensions."""
+    for dimension, codes in part.by_dimension:
+        if not codes.complement:
+            yield from ((dimension, code) for code in codes.codes)
+
+
+def rarest(part: Conjunction, often: Mapping[ListedCode, int]) -> Iterable[ListedCode | None]:
+    """Return the codes that a conjunction lists of one dimension, that of its rarest code; None if it lists none."""
+    listing = [
+        [(dimension, code) for code in codes.codes] for dimension, codes in part.by_dimension if not codes.complement
+    ]
+    return min(listing, key=lambda codes: min(often[known] for known in codes), default=(None,))
+
+
+def fewest_of_each(
+    part: Conjunction, containers: Mapping[ListedCode | None, Sequence[Conjunction]]
+) -> Iterator[ListedCode]:
+    """Yield a code of each dimension of which a conjunction lists codes, the one that the fewest containers list."""
+    for dimension, codes in part.by_dimension:
+        if not codes.complement:
+            yield min(((dimension, code) for code in codes.codes), key=lambda known: len(containers.get(known, ())))
 
 
 EVERYTHING = Cell((Conjunction(),))

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from engine.facts.expressions import RowFilter
-from engine.model.scope import EVERYTHING, Cell, CodeSet, Conjunction
+from engine.model.scope import ALL_CODES, EVERYTHING, Cell, CodeSet, Conjunction
 
 EVERY_ROW = pl.lit(value=True)
 
@@ -68,3 +68,38 @@ def test_a_filter_keeps_what_each_of_its_predicates_does() -> None:
     assert kept.rows() == [row for row in rows.rows() if row[0] in (1, 5) and row[1] == 2]
     alone = RowFilter(EVERYTHING, None).also(pl.col("centre") == 0).rows(rows).collect()
     assert alone.rows() == [row for row in rows.rows() if row[1] == 0]
+
+
+def pairs(count: int) -> Cell:
+    """Return a cell of many grants, each of two accounts and two cost centres."""
+    each = (of({at, at + 3}, {at * 7 % 40, at * 3 % 40}) for at in range(0, 3 * count, 3))
+    return Cell.of([*each, of({1}, {2, 300}), Conjunction.of({"centre": CodeSet(frozenset({39}))})])
+
+
+@pytest.mark.parametrize("many", [3, 8, 60])
+@pytest.mark.parametrize("counts", [{"account": 200, "centre": 40}, {"account": 2**40, "centre": 2**30}])
+def test_rows_of_many_grants_are_those_that_one_of_them_shows(many: int, counts: dict[str, int]) -> None:
+    cell = pairs(many)
+    rows = pl.DataFrame({"account": range(200)}, schema={"account": pl.UInt8}).join(
+        pl.DataFrame({"centre": range(40)}, schema={"centre": pl.UInt8}), how="cross"
+    )
+    shown = [
+        row
+        for row in rows.rows()
+        if any(
+            row[0] in part.codes.get("account", ALL_CODES) and row[1] in part.codes.get("centre", ALL_CODES)
+            for part in cell
+        )
+    ]
+    predicate = RowFilter.of(cell, counts).predicate
+    assert predicate is not None
+    assert rows.filter(predicate).rows() == shown
+
+
+def test_ten_times_the_grants_make_no_longer_filter() -> None:
+    lengths = []
+    for many in (20, 200):
+        predicate = RowFilter.of(pairs(many), {"account": 1_000, "centre": 40}).predicate
+        assert predicate is not None
+        lengths.append(str(predicate).count("|"))
+    assert lengths[0] == lengths[1]
