@@ -33,6 +33,8 @@ def keys_named(name: str, homes: Mapping[str, str]) -> list[str]:
 
 def metrics_named(name: str, metrics: Mapping[str, Metric]) -> list[Metric]:
     """Return the metrics that a name can mean."""
+    if name in metrics:
+        return [metrics[name]]
     return [metrics[key] for key in keys_named(name, {key: metric.domain for key, metric in metrics.items()})]
 
 

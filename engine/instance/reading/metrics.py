@@ -186,6 +186,11 @@ class MetricBuilder:
     def _parts(self) -> Mapping[str, tuple[Document, DomainFile, str, MetricPart]]:
         return {self.name_of(known[1].domain, known[2]): known for known in self.parts()}
 
+    @cached_property
+    def _homes(self) -> Mapping[str, str]:
+        """The domain of each metric."""
+        return {key: part[1].domain for key, part in self._parts.items()}
+
     def metric(self, name: str) -> Metric:
         """Return one metric by its key in the instance. Builds the operands of its formula first."""
         if name not in self.built:
@@ -237,7 +242,7 @@ class MetricBuilder:
 
     def meant(self, name: str, file: DomainFile) -> str:
         """Return the metric that a name in a formula refers to. Raises FormulaFault for unknown names and cycles."""
-        own, homes = self.name_of(file.domain, name), {key: part[1].domain for key, part in self._parts.items()}
+        own, homes = self.name_of(file.domain, name), self._homes
         found = [own] if own in homes else keys_named(name, homes)
         if not found:
             raise FormulaFault(f"there is no metric '{name}'; {known(name, self._parts)}")
