@@ -1,9 +1,36 @@
 // The identity provider of the tests, as TIEOUT_PROVIDER tells: its port, its keys and which of them signs, what it
-// issues tokens for and for how long, and how many of the first ones have expired already. Whoever logs in, with any
-// password, has the groups of their name.
+// issues tokens for and for how long, how many of the first ones have expired already, and whose shape its discovery
+// document and its access tokens have. Whoever logs in, with any password, has the groups of their name.
+import { createServer } from "node:http";
 import { Provider, errors } from "oidc-provider";
 
-const { port, keys, signs, resources, lifetime, expired } = JSON.parse(process.env.TIEOUT_PROVIDER);
+const { port, keys, signs, resources, lifetime, expired, shape } = JSON.parse(process.env.TIEOUT_PROVIDER);
+// Where the issuer of each provider lies, and how it writes an access token: docs/operations/identity.md has its sources.
+const SHAPES = {
+  "": { path: "", write: () => {} },
+  keycloak: {
+    path: "/realms/tieout",
+    write(header, { client_id, ...payload }) {
+      header.typ = "JWT";
+      return { ...payload, typ: "Bearer", azp: client_id };
+    },
+  },
+  okta: {
+    path: "/oauth2/default",
+    write(header, { client_id, scope, ...payload }) {
+      header.typ = undefined;
+      return { ...payload, ver: 1, cid: client_id, scp: scope.split(" ") };
+    },
+  },
+  auth0: {
+    path: "/",
+    write(header, { client_id, aud, ...payload }) {
+      header.typ = "JWT";
+      return { ...payload, azp: client_id, aud: [aud, `${payload.iss}userinfo`] };
+    },
+  },
+};
+const { path, write } = SHAPES[shape];
 let late = expired;
 const GROUPS = { ann: ["finance"], accountant: ["finance"] };
 const service = (id) => ({
@@ -14,7 +41,7 @@ const service = (id) => ({
   response_types: [],
 });
 
-const provider = new Provider(`http://127.0.0.1:${port}`, {
+const provider = new Provider(`http://127.0.0.1:${port}${path}`, {
   clients: [service("accountant"), service("stranger")],
   jwks: { keys },
   cookies: { keys: ["of the tests"] },
@@ -25,6 +52,8 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
     customizers: {
       jwt(ctx, token, parts) {
         if (late-- > 0) parts.payload.exp = parts.payload.iat - 60;
+        parts.header = {};
+        parts.payload = write(parts.header, parts.payload) ?? parts.payload;
       },
     },
   },
@@ -50,4 +79,12 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   },
 });
 
-provider.listen(port, "127.0.0.1");
+const answer = provider.callback();
+const prefix = path.replace(/\/$/, "");
+createServer((request, response) => {
+  if (request.url.startsWith(prefix)) {
+    request.originalUrl = request.url;
+    request.url = request.url.slice(prefix.length);
+  }
+  answer(request, response);
+}).listen(port, "127.0.0.1");

@@ -31,6 +31,7 @@ SECRET = "of the tests, of the tests alone"  # noqa: S105 - of a provider that l
 BACK = "http://127.0.0.1:9/back"  # where logins lead back to; nobody has to listen there
 FORM = re.compile(r'action="([^"]+)"')
 PROMPT = re.compile(r'name="prompt" value="(\w+)"')
+PATHS = {"": "", "keycloak": "/realms/tieout", "okta": "/oauth2/default", "auth0": "/"}  # of issuers by preset
 Json = dict[str, Any]
 
 
@@ -43,13 +44,19 @@ class IdentityProvider:
     resources: Sequence[str]
     lifetime: int = 300
     expired: int = 0
+    shape: str = ""  # the preset whose documents and tokens it writes
     port: int = field(default_factory=free_port)
     process: "subprocess.Popen[bytes] | None" = None
 
     @property
     def url(self) -> str:
         """Its issuer."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://127.0.0.1:{self.port}{PATHS[self.shape]}"
+
+    @property
+    def base(self) -> str:
+        """Where its endpoints begin."""
+        return self.url.rstrip("/")
 
     def start(self, *keys: IssuerKey) -> None:
         """Start it with some keys; the first one signs."""
@@ -60,6 +67,7 @@ class IdentityProvider:
             "resources": list(self.resources),
             "lifetime": self.lifetime,
             "expired": self.expired,
+            "shape": self.shape,
         }
         environment = {"PATH": os.environ["PATH"], "TIEOUT_PROVIDER": json.dumps(told)}
         with (self.folder / "provider.log").open("ab") as log:
@@ -72,7 +80,7 @@ class IdentityProvider:
         assert self.process is not None
         assert self.process.poll() is None, (self.folder / "provider.log").read_text()
         try:
-            return httpx2.get(f"{self.url}/jwks", timeout=DEADLINE).status_code == 200
+            return httpx2.get(f"{self.base}/jwks", timeout=DEADLINE).status_code == 200
         except httpx2.TransportError:
             return False
 
@@ -91,7 +99,7 @@ class IdentityProvider:
 
     def grant(self, **form: str) -> httpx2.Response:
         """Ask for a token."""
-        return httpx2.post(f"{self.url}/token", data=form, timeout=DEADLINE)
+        return httpx2.post(f"{self.base}/token", data=form, timeout=DEADLINE)
 
     def service_token(self, client: str = "accountant", resource: str = "", scope: str = "mcp:read") -> str:
         """Return the token of a client in its own name."""

@@ -1,12 +1,15 @@
 """The SDK's own OAuth flow, from a call without a token to an answer: through the proxy, TLS and a real login."""
 
 import asyncio
+import json
+from base64 import urlsafe_b64decode
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -16,10 +19,11 @@ from tests.identity.providing import SECRET, ClientStorage, IdentityProvider, Pe
 from tests.support.service.issuers import rsa_key
 from tests.support.service.operations import metric
 from tests.support.service.proxies import Proxy, proxying
-from tests.support.service.servers import ERAS, Server, free_port
-from tests.support.service.users import serving_many
+from tests.support.service.servers import DEADLINE, ERAS, Server, free_port
+from tests.support.service.users import RawRequest, serving_many
 
 ASKED = {"metrics": ["revenue"], "scenarios": [{"scenario": "actual", "alias": "A"}], "period_start": "2026-01"}
+OF_SHAPES = {"keycloak": {"typ", "azp"}, "okta": {"scp", "cid", "ver"}, "auth0": {"azp", "scope"}}  # claims
 pytestmark = pytest.mark.program("nginx", "openssl")
 
 
@@ -41,11 +45,12 @@ class Stack:
 def stack(node: Path, folder: Path, books: tuple[Path, Path], **more: Any) -> Iterator[Stack]:
     """Run all of it until the block ends."""
     port = free_port()
+    preset = {"SVC_OIDC_PROVIDER": more["shape"]} if "shape" in more else {}
     with proxying(port, free_port()) as proxy:
         origin = f"https://127.0.0.1:{proxy.port}"
         with (
             providing(node, folder, rsa_key("one"), resources=[f"{origin}/mcp"], **more) as provider,
-            serving_many(books, provider.url, SVC_BASE_URL=origin, SVC_PORT=str(port)) as server,
+            serving_many(books, provider.url, SVC_BASE_URL=origin, SVC_PORT=str(port), **preset) as server,
         ):
             yield Stack(proxy, server, provider, f"{origin}/mcp")
 
@@ -87,6 +92,41 @@ def test_a_client_that_knows_nothing_but_the_address_logs_in_and_reads(standing:
     assert person.logins == 1
     assert kept.tokens is not None
     assert kept.tokens.scope == "mcp:read", "the scope is that of the challenge"
+
+
+@pytest.mark.parametrize("shape", ["keycloak", "okta", "auth0"])
+def test_a_login_at_a_provider_with_a_preset_needs_nothing_but_the_preset(
+    shape: str, node: Path, books: tuple[Path, Path], tmp_path: Path
+) -> None:
+    kept, person = ClientStorage(), Person()
+    with stack(node, tmp_path, books, shape=shape) as running:
+        document = httpx2.get(f"{running.provider.base}/.well-known/openid-configuration", timeout=DEADLINE).json()
+        assert document["issuer"] == running.provider.url
+        assert with_client(running, "auto", kept, person, figure) == [[120]]
+    assert person.logins == 1
+    assert kept.tokens is not None
+    header, claims = (decoded(part) for part in kept.tokens.access_token.split(".")[:2])
+    assert (header.get("typ"), claims["iss"]) == ({"okta": None}.get(shape, "JWT"), running.provider.url)
+    assert OF_SHAPES[shape] <= claims.keys()
+
+
+@pytest.mark.parametrize(("shape", "preset"), [("okta", "keycloak"), ("keycloak", "okta"), ("auth0", "keycloak")])
+def test_tokens_of_another_shape_than_that_of_the_preset_are_refused(
+    shape: str, preset: str, node: Path, books: tuple[Path, Path], tmp_path: Path
+) -> None:
+    resource = "https://reports.example.com/mcp"
+    with (
+        providing(node, tmp_path, rsa_key("one"), resources=[resource], shape=shape) as provider,
+        serving_many(
+            books, provider.url, SVC_OIDC_PROVIDER=preset, SVC_BASE_URL=resource.removesuffix("/mcp")
+        ) as server,
+    ):
+        assert RawRequest(server.url).post(provider.service_token()).status_code == 401
+
+
+def decoded(part: str) -> Any:
+    """Return a part of a token."""
+    return json.loads(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
 
 
 def test_a_client_that_comes_again_does_not_log_in_again(standing: Stack) -> None:
