@@ -37,8 +37,10 @@ test-mutations: $(VENV)/dev.done  ## break each rule of the figures on its own: 
 wheel: $(VENV)/runtime.done $(if $(NPM),widgets)  ## one wheel in dist, with the views, the migrations and the demo
 	$(BIN)/python -m hatchling build -t wheel -d dist
 
-bundle: wheel bundle/node.done  ## one .mcpb in dist, for desktop hosts; takes Node
+bundle: wheel $(VENV)/dev.done bundle/node.done  ## one .mcpb in dist, for desktop hosts; takes Node
 	$(BIN)/python scripts/bundle.py $(WHEEL) dist/bundle
+	$(BIN)/uv lock --quiet --directory dist/bundle --python $(abspath $(BIN))/python
+	$(BIN)/python scripts/bundle.py --check dist/bundle
 	$(MCPB) validate dist/bundle/manifest.json
 	$(MCPB) pack dist/bundle dist/tieout-$(VERSION).mcpb
 
