@@ -205,16 +205,17 @@ def fits(one: FactsTable, other: FactsTable) -> bool:
     same_measures = {m.key for m in one.measures} == {m.key for m in other.measures}
     if set(one.found.columns) == set(other.found.columns):
         return same_measures
+    splits = [table.found.table.scenario is not None for table in (one, other)]
     if beside_amounts(one) == beside_amounts(other) and one.scenario != other.scenario:
-        is_split = one.found.table.scenario is not None and other.found.table.scenario is not None
-        return same_measures and (is_split or len(one.measures) == 1)  # alike but for the names of amounts
+        return same_measures and (all(splits) or len(one.measures) == 1)  # alike but for the names of amounts
     accounts = one.found.first(ColumnRole.ACCOUNT) and other.found.first(ColumnRole.ACCOUNT)
-    return bool(accounts) and same_measures and one.scenario != other.scenario
+    return bool(accounts) and same_measures and one.scenario != other.scenario and not any(splits)
 
 
 def beside_amounts(table: FactsTable) -> set[str]:
     """Return the columns of a table without those of its amounts."""
-    return set(table.found.columns) - {measure.column for measure in table.measures}
+    across = table.found.across.names if table.found.across else ()
+    return set(table.found.columns) - {measure.column for measure in table.measures} - set(across)
 
 
 def propose_domain(tables: list[FactsTable], guesses: list[Guess]) -> DomainProposal:

@@ -23,6 +23,7 @@ from pyarrow import feather, parquet
 
 from tests.laws.digits.drawn import PLACES, DrawnRow
 from tests.laws.digits.law import CONNECTION, DAY, Source
+from tests.laws.digits.xlsb import write_cells
 from tests.support.engines.flight_sql import TOKEN, flight_sql
 from tests.support.engines.postgres import postgres
 
@@ -113,6 +114,11 @@ def write_xls(cells: Cells, folder: Path, rows: Sequence[DrawnRow]) -> None:
         for column, value in enumerate(line):
             sheet.write(at, column, value)
     made.save(str(folder / "gl.xls"))
+
+
+def write_xlsb(cells: Cells, folder: Path, rows: Sequence[DrawnRow]) -> None:
+    """Write a workbook of binary records."""
+    write_cells(folder / "gl.xlsb", [COLUMNS, *table(rows, cells)])
 
 
 def write_ods(cells: Cells, folder: Path, rows: Sequence[DrawnRow]) -> None:
@@ -239,6 +245,8 @@ SOURCES: Final[Mapping[str, Source]] = {
     "xlsm, numbers": Source(write=partial(write_xlsm, doubles), **of_file("xlsm")),
     "xls, numbers": Source(write=partial(write_xls, doubles), **of_file("xls")),
     "xls, numbers and texts": Source(write=partial(write_xls, mixed), **of_file("xls")),
+    "xlsb, numbers": Source(write=partial(write_xlsb, doubles), **of_file("xlsb")),
+    "xlsb, numbers and texts": Source(write=partial(write_xlsb, mixed), **of_file("xlsb")),
     "ods, numbers": Source(write=partial(write_ods, doubles), **of_file("ods")),
     "ods, numbers and texts": Source(write=partial(write_ods, mixed), **of_file("ods")),
     "parquet, double": parquet_of(DOUBLES, doubles),

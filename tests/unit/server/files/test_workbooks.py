@@ -27,6 +27,7 @@ from server.files.workbooks import formulas_of
 from server.ingest.load import BindingFailed
 from tests.laws.digits.drawn import drawn
 from tests.laws.digits.sources import write_workbook
+from tests.laws.digits.xlsb import write_cells
 from tests.unit.server.ingest.test_ingest import instance_of, run
 
 FINE = [21693025.26, -48120377.35, 0.000037891234, 1e-12, 0.1 + 0.2, 1234.5600000000002, 100.0, -0.0, 1e20, 2**53 + 2.0]
@@ -61,6 +62,7 @@ def write_ods(path: Path, columns: list[list[Any]]) -> None:
 WRITERS = {
     "xlsx": lambda path, columns: write_workbook(path, zip(*columns, strict=True)),
     "xls": write_xls,
+    "xlsb": lambda path, columns: write_cells(path, zip(*columns, strict=True)),
     "ods": write_ods,
 }
 
