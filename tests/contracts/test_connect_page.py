@@ -15,6 +15,7 @@ from tests.support.books.loads import ROOT
 
 PAGE = (ROOT / "docs" / "connect.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^([^\n]*)\n```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HERE, THERE = Settings().resource, "https://reports.example.com/mcp"
 KEYS = ("KEY", "${TIEOUT_KEY}", "${env:TIEOUT_KEY}", "${input:tieout-key}")
 
@@ -56,3 +57,17 @@ def test_its_other_addresses_are_the_same_two() -> None:
 
 def test_the_tools_that_it_names_are_there() -> None:
     assert set(re.findall(r"--tool-name (\w+)", PAGE)) <= set(TOOLS)
+
+
+def is_run(language: str, block: str) -> bool:
+    """Tell whether a test runs a block: integration/installed its commands, conformance the Inspector and the key."""
+    if language == "sh":
+        return block.startswith("npx @modelcontextprotocol/inspector --cli ")
+    (entry,) = entries(block)
+    return "command" in entry or ("TIEOUT_KEY}" in block and "env:" not in block)
+
+
+def test_a_block_that_no_test_runs_says_why_on_the_line_before_it() -> None:
+    told = {block: before for before, language, block in BLOCK.findall(PAGE) if not is_run(language, block)}
+    assert told
+    assert {block: before for block, before in told.items() if not before.startswith("Not run by a test, ")} == {}
