@@ -31,6 +31,7 @@ class DatabaseTable(Struct, frozen=True, kw_only=True):
     kind: SourceKind
     place: str
     table: str
+    statement: str = ""  # that makes the rows; the whole table if it is empty
 
     @property
     def located_by(self) -> str:
@@ -39,8 +40,13 @@ class DatabaseTable(Struct, frozen=True, kw_only=True):
 
     @property
     def query(self) -> str:
-        """The query of a feed of the whole table."""
-        return f"select * from {self.table}"  # noqa: S608 - a name that TABLE holds, in a session that reads only
+        """The query of a feed of its rows."""
+        return self.statement or f"select * from {self.table}"  # noqa: S608 - a name that TABLE holds, in a session that reads only
+
+    @property
+    def relation(self) -> str:
+        """What a query selects its rows from."""
+        return f"({self.statement}) as made" if self.statement else self.table
 
     def rows(self, query: str) -> pl.DataFrame:
         """Return the rows of a query, moments as days. Raises SampleFault."""

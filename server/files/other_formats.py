@@ -47,7 +47,9 @@ OTHER_FORMATS: Final = (
         re.compile(rb"^(\xef\xbb\xbf)?adsh\ttag\tversion\t"),
     ),
     OtherFormat(
-        "a GnuCash book", "export its transactions as CSV (File, Export, Transactions to CSV)", endings=(".gnucash",)
+        "a GnuCash book in XML",
+        "save it as SQLite (File, Save As, sqlite3), or export its transactions as CSV",
+        endings=(".gnucash",),
     ),
     OtherFormat("an SQLite database", "name a table of it, as sqlite:FILE:TABLE", re.compile(rb"^SQLite format 3\0")),
     OtherFormat("a ledger of beancount", "export it with bean-query as CSV", endings=(".beancount", ".bean")),

@@ -34,6 +34,7 @@ from server.files.encodings import ENCODING, UTF8, decode, detect_encoding
 from server.files.files import explain_fault
 from server.files.findings import Ambiguity, Finding, Findings, SampleFault, SampleQuestion, SampleTable
 from server.files.formulas import Formulas
+from server.files.gnucash import gnucash_book
 from server.files.limits import FileTooLarge, refuse_long_lines, refuse_wide
 from server.files.other_formats import other_format
 from server.files.quotes import loose_pair
@@ -112,7 +113,7 @@ class SourceTable(Struct, frozen=True, kw_only=True):
             return self.sample.frame.select(columns).unique(maintain_order=True)
         if self.database is not None:
             names = ", ".join(f'"{column}"' for column in columns)
-            rows = self.database.rows(f"select distinct {names} from {self.database.table}")  # noqa: S608 - as told
+            rows = self.database.rows(f"select distinct {names} from {self.database.relation}")  # noqa: S608 - as told
             return as_texts(rows).rename(dict(zip(rows.columns, columns, strict=True)))
         return as_texts(self._scan().select(columns).unique().collect(engine="streaming")).unique().sort(columns)
 
@@ -153,7 +154,7 @@ def sample_source(text: str, into: Path, encoding: EncodingOf = no_encoding) -> 
 
     The files of archives are written to `into`. `encoding` says what somebody said of a file by its name.
     """
-    database = parse_database_table(text)
+    database = parse_database_table(text) or gnucash_book(Path(text))
     if database is None and is_archive(path := Path(text)) and path.is_file():
         try:
             for packed in unpacked(path, into):

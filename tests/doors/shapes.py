@@ -326,7 +326,8 @@ REFUSED: dict[str, ShapedFile] = {
         asks="num.txt is num of the SEC's financial statements, which is not read: its segments",
     ),
     "a GnuCash book": ShapedFile(
-        {"book.gnucash": b"\x1f\x8b"}, asks="book.gnucash is a GnuCash book, which is not read: export its transactions"
+        {"book.gnucash": b"\x1f\x8b"},
+        asks="book.gnucash is a GnuCash book in XML, which is not read: save it as SQLite",
     ),
     "a database without its table": ShapedFile(
         {"books.db": b"SQLite format 3\0"}, asks="books.db is an SQLite database, .* name a table of it, as sqlite:FILE"
