@@ -108,7 +108,7 @@ class DirectCalls:
         found = call_result(
             call.outcome.json,
             call.outcome.meta | (self._stamp if is_modern else {}),
-            call.outcome.picture,
+            call.outcome.blocks(version),
             is_error=call.outcome.is_error,
             is_typed=is_modern,
         )

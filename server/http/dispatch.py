@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from server.http.lanes import Lane
 from server.telemetry.calls import UNKNOWN_TOOL, Telemetry
 from server.tools.tool import Deployment, Tool
 from server.tools.toolbox import TOOLS
-from server.wire.answers import Answer
+from server.wire.answers import LINKS_SINCE, Answer, blocks_beside
 from server.wire.arguments import Json, read_request
 
 # Dispatch. A call over a limit is answered `busy` immediately; who calls on regardless waits for it. An answer that the
@@ -71,11 +71,19 @@ class CallResult(Struct, frozen=True):
     render_block: Json | None = None  # the table that a widget draws
     details: Json | None = None  # what only programs need
     picture: bytes | None = None  # a PNG
+    address: str | None = None  # where hosts read the result that it is about
 
     @classmethod
     def of(cls, answer: Answer, block: Json | None = None) -> "CallResult":
         """Return the answer of a tool, with the block of its widget, as the result of a call."""
-        return cls(answer.result, answer.json, render_block=block, details=answer.details, picture=answer.picture)
+        return cls(
+            answer.result,
+            answer.json,
+            render_block=block,
+            details=answer.details,
+            picture=answer.picture,
+            address=answer.address,
+        )
 
     @classmethod
     def refused(cls, result: Json) -> "CallResult":
@@ -86,6 +94,10 @@ class CallResult(Struct, frozen=True):
     def text(self) -> str:
         """The object as JSON text."""
         return self.json.decode()
+
+    def blocks(self, version: str) -> Iterator[Json]:
+        """Yield the content blocks that follow the text in a version of the protocol."""
+        return blocks_beside(self.picture, self.address if version >= LINKS_SINCE else None)
 
     @property
     def meta(self) -> Json:

@@ -4,7 +4,6 @@ Stateless Streamable HTTP with JSON answers, in every protocol version. The SDK 
 exceptions in every version, so dispatch does both.
 """
 
-from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -29,10 +28,9 @@ from server.http.direct_calls import DirectCalls
 from server.http.dispatch import CallResult, Dispatcher
 from server.http.envelope import EnvelopeRules
 from server.http.limits import MESSAGE
-from server.tools.definitions import DEFINITIONS, Definitions
+from server.tools.definitions import DATASET, DEFINITIONS, Definitions
 from server.tools.prompts import COMPLETE, GET_PROMPT, PROMPTS, Prompt
 from server.tools.resources import (
-    DATASET,
     FILE,
     GET_SKILL,
     JSON_TYPE,
@@ -44,7 +42,6 @@ from server.tools.resources import (
 )
 from server.tools.tool import Effect, Tool, Widget, built
 from server.tools.toolbox import LIST_TOOLS
-from server.wire.answers import PICTURE_TYPE
 from server.wire.arguments import Json
 from server.wire.message import IncomingMessage
 
@@ -69,6 +66,10 @@ RESULTS = types.ResourceTemplate(
     description="A result under its data_ref, as export_dataset writes it as JSON, for the caller who made it.",
     mime_type=JSON_TYPE,
 )
+BLOCKS: Mapping[str, type[types.ImageContent | types.ResourceLink]] = {
+    "image": types.ImageContent,
+    "resource_link": types.ResourceLink,
+}
 Context = ServerRequestContext[Any]
 Argument = str | Mapping[str, str] | None
 
@@ -113,7 +114,7 @@ class McpServer(Struct, frozen=True):
         principal, fault = principal_of(context), fault_of(context)
         outcome = await self.dispatch.call(asked.name, asked.arguments or {}, principal, fault)
         return types.CallToolResult(
-            content=content_of(outcome),
+            content=content_of(outcome, context.protocol_version),
             structured_content=outcome.result,
             is_error=outcome.is_error,
             _meta=outcome.meta or None,
@@ -323,12 +324,10 @@ def describe_prompt(prompt: Prompt) -> types.Prompt:
     return types.Prompt(name=prompt.name, title=prompt.title, description=prompt.description, arguments=arguments)
 
 
-def content_of(outcome: CallResult) -> list[types.ContentBlock]:
-    """Return what a model reads of an answer: its object as text, then its picture."""
-    text = types.TextContent(text=outcome.text)
-    if outcome.picture is None:
-        return [text]
-    return [text, types.ImageContent(data=b64encode(outcome.picture).decode(), mime_type=PICTURE_TYPE)]
+def content_of(outcome: CallResult, version: str) -> list[types.ContentBlock]:
+    """Return what a model reads of an answer: its object as text, then its picture and the link to its result."""
+    beside = [BLOCKS[block["type"]].model_validate(block) for block in outcome.blocks(version)]
+    return [types.TextContent(text=outcome.text), *beside]
 
 
 def fault_in(result: Mapping[str, Any]) -> MCPError:

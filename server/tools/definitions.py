@@ -8,6 +8,7 @@ from msgspec import Struct
 from engine.books.reader import Reader
 from engine.present.answers.catalogue import metric_json, statement_json
 
+DATASET = "tieout://dataset/"  # what the address of a kept result begins with
 Json = Mapping[str, Any]
 
 

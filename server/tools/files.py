@@ -3,6 +3,7 @@
 from server.base.links import parse_hosts
 from server.base.requests import CompleteRequest, ExportRequest, FileRequest, ImportRequest, UploadRequest
 from server.caller.caller import Caller
+from server.tools.definitions import DATASET
 from server.tools.examples import no_example, upload_example
 from server.tools.tool import Deployment, Effect, Tool
 from server.wire.answers import Answer, file_json, given_json, reserved_json
@@ -11,8 +12,9 @@ from server.wire.answers import Answer, file_json, given_json, reserved_json
 
 
 def export_dataset(caller: Caller, asked: ExportRequest) -> Answer:
-    """Make a kept result into a file."""
-    return Answer(given_json(caller.files.export(caller.datasets.admit(asked.data_ref), asked.format)))
+    """Make a kept result into a file, and say where hosts read the result."""
+    given = caller.files.export(caller.datasets.admit(asked.data_ref), asked.format)
+    return Answer(given_json(given), address=f"{DATASET}{asked.data_ref}")
 
 
 def get_file_download(caller: Caller, asked: FileRequest) -> Answer:

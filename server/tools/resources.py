@@ -8,7 +8,7 @@ from engine.model.errors import BadArguments, ExpiredReference, quoted
 from engine.model.requests import Request
 from server.base.requests import EmptyRequest
 from server.caller.caller import Caller
-from server.tools.definitions import DEFINITIONS, Json
+from server.tools.definitions import DATASET, DEFINITIONS, Json
 from server.tools.examples import Example, no_example
 from server.tools.orientation import svc_orientation
 from server.tools.skills import SCHEME, entry_of, skills_of
@@ -16,7 +16,6 @@ from server.tools.tool import Tool
 from server.wire.answers import Answer
 
 ORIENTATION_URI = "tieout://orientation"
-DATASET = "tieout://dataset/"
 JSON_TYPE, MARKDOWN_TYPE = "application/json", "text/markdown"
 FILE = {"mime_type", "text"}  # the fields of the answer of a read that is a text as it stands
 URI = "uri"  # the argument of a read

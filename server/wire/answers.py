@@ -1,7 +1,7 @@
 """Answers of tools, and files as JSON."""
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -25,13 +25,15 @@ Json = dict[str, Any]
 class Answer(Struct, frozen=True, dict=True):
     """What a tool returns: a JSON object, and what goes beside it.
 
-    That is a function that makes the block for its widget, details for programs, and a picture as a PNG.
+    That is a function that makes the block for its widget, details for programs, a picture as a PNG, and the address
+    at which hosts read the result that it is about.
     """
 
     result: Json
     rendered: Callable[[], Json] | None = None
     details: Json | None = None
     picture: bytes | None = None
+    address: str | None = None
 
     @cached_property
     def json(self) -> bytes:
@@ -43,19 +45,27 @@ class Answer(Struct, frozen=True, dict=True):
         return None if self.rendered is None else self.rendered()
 
 
-PICTURE_TYPE = "image/png"
+PICTURE_TYPE, JSON_TYPE = "image/png", "application/json"
+LINKS_SINCE = "2025-06-18"  # the version of the protocol that has links to resources in answers
 
 
-def call_result(result: bytes, meta: Json, picture: bytes | None, *, is_error: bool, is_typed: bool) -> bytes:
-    """Return the CallToolResult of MCP for a result, which it holds as text and as data, then a picture.
+def blocks_beside(picture: bytes | None, address: str | None) -> Iterator[Json]:
+    """Yield the content blocks of MCP that follow the text of an answer: a picture, and a link to a resource."""
+    if picture:
+        yield {"type": "image", "data": b64encode(picture).decode(), "mimeType": PICTURE_TYPE}
+    if address:
+        yield {"type": "resource_link", "uri": address, "name": address.rpartition("/")[2], "mimeType": JSON_TYPE}
+
+
+def call_result(result: bytes, meta: Json, beside: Iterable[Json], *, is_error: bool, is_typed: bool) -> bytes:
+    """Return the CallToolResult of MCP for a result, which it holds as text and as data, with the blocks beside it.
 
     `is_typed` adds the type of the result, as the newest protocol wants it.
     """
-    image = {"type": "image", "data": b64encode(picture).decode(), "mimeType": PICTURE_TYPE} if picture else None
     return b'{%b"content":[{"type":"text","text":%b}%b],"structuredContent":%b,"isError":%b%b}' % (
         b'"_meta":%b,' % encode(meta) if meta else b"",
         encode(result.decode()),
-        b",%b" % encode(image) if image else b"",
+        b"".join(b",%b" % encode(block) for block in beside),
         result,
         b"true" if is_error else b"false",
         b',"resultType":"complete"' if is_typed else b"",

@@ -211,5 +211,8 @@ def test_a_kept_result_is_read_at_its_address(era: str, inspector: Inspector) ->
     uri = f"tieout://dataset/{report['data_ref']}"
     (page,) = inspector(era, "--method", "resources/read", "--uri", uri).printed["result"]["contents"]
     assert json.loads(page["text"])["label"] == report["label"]
+    asked = {"data_ref": report["data_ref"], "format": "json"}
+    _, link = inspector(era, *call("export_dataset", asked)).printed["result"]["content"]
+    assert link == {"type": "resource_link", "uri": uri, "name": report["data_ref"], "mimeType": "application/json"}
     gone = inspector(era, "--method", "resources/read", "--uri", "tieout://dataset/ds_none")
     assert "Run the report again" in gone.complaint

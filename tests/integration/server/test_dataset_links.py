@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextResourceContents
 
 from tests.support.service.issuers import Issuer
-from tests.support.service.servers import ERAS, McpBooks, Server
+from tests.support.service.servers import ERAS, KEY, McpBooks, Server
 from tests.support.service.stdio import hosting
 from tests.support.service.two_domains import callers_of, serving_two_domains
 from tests.support.service.users import HOST
@@ -68,6 +68,16 @@ def test_a_result_reads_as_its_export(callers: tuple[McpBooks, McpBooks], served
         assert timeless(document(books, reference)) == timeless(exported)
 
 
+def test_an_export_links_to_the_result_that_it_holds(callers: tuple[McpBooks, McpBooks]) -> None:
+    for books in callers:
+        reference = books.keep("run_metric", **ASKED)
+        assert books.call("run_metric", **ASKED).links == []
+        for form in ("json", "xlsx"):
+            (link,) = books.call("export_dataset", data_ref=reference, format=form).links
+            assert (link.name, link.mime_type) == (reference, "application/json")
+            assert timeless(document(books, link.uri.rpartition("/")[2])) == timeless(document(books, reference))
+
+
 def test_that_of_another_is_refused_as_one_that_never_was(callers: tuple[McpBooks, McpBooks]) -> None:
     finance, sales = callers
     others = finance.keep("run_metric", **ASKED)
@@ -109,3 +119,19 @@ def test_a_desktop_host_reads_a_result_and_no_file_stays(small_instance: tuple[P
         assert json.loads(page["text"])["label"] == report["label"]
         fault = host.ask("resources/read", uri="tieout://dataset/ds_none")["error"]
         assert (fault["code"], fault["message"]) == (-32602, GONE)
+
+
+@pytest.mark.parametrize(("version", "kinds"), [("2025-03-26", ["text"]), ("2025-06-18", ["text", "resource_link"])])
+def test_a_link_is_for_protocols_that_have_links(
+    small_server: Server, books: McpBooks, version: str, kinds: list[str]
+) -> None:
+    asked = {"data_ref": books.keep("run_statement", **SMALL_ASKED), "format": "json"}
+    headers = {
+        "Authorization": f"Bearer {KEY}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": version,
+    }
+    params = {"name": "export_dataset", "arguments": asked}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    answer = httpx2.post(small_server.url, json=message, headers=headers).raise_for_status().json()
+    assert [block["type"] for block in answer["result"]["content"]] == kinds

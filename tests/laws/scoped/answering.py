@@ -15,8 +15,9 @@ from server.caller.caller import Caller
 from server.feeds.feeds import LoadStatus
 from server.stores.memory import REFERENCE
 from server.tools.charts import eval_chart_transform
+from server.tools.definitions import DATASET
 from server.tools.files import export_dataset
-from server.tools.resources import DATASET, READ_DATASET
+from server.tools.resources import READ_DATASET
 from server.tools.toolbox import REQUESTS
 from tests.laws.scoped.calls import LARGE, BudgetedCall
 from tests.laws.scoped.writing import ScopedTools

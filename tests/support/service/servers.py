@@ -19,7 +19,7 @@ import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ContentBlock, ImageContent, ReadResourceResult, Request, TextContent
+from mcp_types import ContentBlock, ImageContent, ReadResourceResult, Request, ResourceLink, TextContent
 from pydantic import RootModel
 
 from tests.support.answers.reader import filled_in
@@ -142,13 +142,14 @@ def wait_for(happened: Callable[[], bool], seconds: float = DEADLINE) -> None:
 
 @dataclass(frozen=True)
 class Called:
-    """What a tool call returned: the JSON object, whether it is an error, _meta, the object as text, and pictures."""
+    """What a tool call returned: the JSON object, whether it is an error, _meta, its text, what follows it."""
 
     result: dict[str, Any]
     is_error: bool
     meta: Mapping[str, Any]
     text: str
     pictures: Sequence[bytes] = ()
+    links: Sequence[ResourceLink] = ()
 
     @property
     def told(self) -> dict[str, Any]:
@@ -182,11 +183,13 @@ class McpBooks:
     def call(self, tool: str, /, **arguments: Any) -> Called:
         """Call a tool; its two copies of the result must be the same JSON."""
         answer = self._portal.call(lambda: self.client.call_tool(tool, arguments))
-        text, *images = answer.content
+        text, *beside = answer.content
         assert isinstance(text, TextContent)
         assert json.loads(text.text) == answer.structured_content
+        links = [block for block in beside if isinstance(block, ResourceLink)]
+        images = [block for block in beside if block not in links]
         pictures = [b64decode(picture_of(image).data, validate=True) for image in images]
-        return Called(answer.structured_content, bool(answer.is_error), answer.meta or {}, text.text, pictures)
+        return Called(answer.structured_content, bool(answer.is_error), answer.meta or {}, text.text, pictures, links)
 
     def ask(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool that must answer; return the answer with its defaults and the details of `_meta` filled in."""
