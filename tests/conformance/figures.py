@@ -11,3 +11,4 @@ PNL = {  # added up by hand from data/fact_finance.csv: actual of FY2006, actual
 }
 TEMPLATES = ["tieout://statement/{statement}", "tieout://metric/{metric}", "tieout://dataset/{data_ref}"]
 SKILLS = ["month-end-review", "variance-commentary", "tie-out", "board-summary", "flux"]
+LOADED_FIRST = ["svc_orientation", "run_statement", "run_metric", "explain_variance"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from server.tools.prompts import PROMPTS
-from tests.conformance.figures import PNL, STATEMENT, TEMPLATES
+from tests.conformance.figures import LOADED_FIRST, PNL, STATEMENT, TEMPLATES
 from tests.conformance.running import HERE, PATIENCE_SECONDS, RunningServer, at_home
 from tests.conformance.test_inspector import CALLS
 
@@ -27,6 +27,7 @@ def told(node: Path, real: RunningServer, tmp_path_factory: pytest.TempPathFacto
 
 def test_its_tools_are_listed_and_a_statement_has_the_figures_of_the_rows(told: Any) -> None:
     assert [tool["name"] for tool in told["tools"]] == list(CALLS)
+    assert [tool["name"] for tool in told["tools"] if "anthropic/alwaysLoad" in tool["_meta"]] == LOADED_FIRST
     shown = {row["key"]: row["values"] for row in told["called"]["structuredContent"]["rows"]}
     assert {key: shown[key] for key in PNL} == PNL
 

@@ -13,7 +13,7 @@ import pytest
 from server.tools.prompts import PROMPTS
 from server.tools.tool import built
 from server.tools.toolbox import TOOLS
-from tests.conformance.figures import PNL, SCENARIOS, SKILLS, STATEMENT, TEMPLATES
+from tests.conformance.figures import LOADED_FIRST, PNL, SCENARIOS, SKILLS, STATEMENT, TEMPLATES
 from tests.conformance.running import InspectorRun, RunningServer, inspect, inspector_runs
 from tests.support.machine.programs import missing
 
@@ -104,7 +104,9 @@ def arguments_of(tool: str, era: str, inspector: Inspector) -> dict[str, Any]:
 def test_the_tool_schemas_are_portable(era: str, node: Path, real: RunningServer, tmp_path: Path) -> None:
     listed = inspect(node, tmp_path, *before(real, era, real.key), "--method", "tools/list", "--strict")
     assert (listed.exit_code, listed.complaint) == (OK, "")
-    assert [tool["name"] for tool in listed.printed["result"]["tools"]] == list(CALLS)
+    tools = listed.printed["result"]["tools"]
+    assert [tool["name"] for tool in tools] == list(CALLS)
+    assert [tool["name"] for tool in tools if "anthropic/alwaysLoad" in tool["_meta"]] == LOADED_FIRST
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -138,7 +138,7 @@ def test_the_client_of_the_typescript_sdk_starts_it(place: Installed) -> None:
     node = pinned_node(HERE)
     asked = {"command": str(place.tieout), "args": ["stdio", "--demo"], "env": place.environment}
     ran = subprocess.run(
-        [node, HERE / "stdio_client.mjs", json.dumps(asked), json.dumps(STATEMENT)],
+        [node, HERE / "sdk_client.mjs", json.dumps(asked), json.dumps(STATEMENT)],
         capture_output=True,
         text=True,
         check=False,

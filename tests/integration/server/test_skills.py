@@ -208,6 +208,18 @@ def test_a_desktop_host_lists_and_reads_the_same(small_instance: tuple[Path, Pat
         assert host.ask("skills/get", uri="skill://tieout/closing/SKILL.md")["error"]["code"] == -32602
 
 
+@pytest.mark.parametrize("method", ["skills/get", "resources/read"])
+def test_a_desktop_host_is_refused_in_the_same_words(
+    small_instance: tuple[Path, Path], books: McpBooks, method: str
+) -> None:
+    with hosting(*small_instance) as host:
+        host.shake_hands()
+        for uri in filter(None, ABSENT):
+            fault = host.ask(method, uri=uri)["error"]
+            told = json.dumps([fault["code"], fault["message"], fault["data"]])
+            assert told.replace(json.dumps(uri)[1:-1], "URI") == refusal(books, method, uri)
+
+
 def test_the_resources_list_skills_as_markdown(callers: tuple[McpBooks, McpBooks]) -> None:
     """'Resource Metadata'."""
     listed = callers[1].read(lambda client: client.list_resources()).resources
