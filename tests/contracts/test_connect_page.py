@@ -17,6 +17,7 @@ PAGE = (ROOT / "docs" / "connect.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^([^\n]*)\n```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HERE, THERE = Settings().resource, "https://reports.example.com/mcp"
+CLIENT = re.compile(r"^\| [^|]*`([@\w/-]+)` \| (\d\S+) \|", re.MULTILINE)
 KEYS = ("KEY", "${TIEOUT_KEY}", "${env:TIEOUT_KEY}", "${input:tieout-key}")
 
 
@@ -71,3 +72,13 @@ def test_a_block_that_no_test_runs_says_why_on_the_line_before_it() -> None:
     told = {block: before for before, language, block in BLOCK.findall(PAGE) if not is_run(language, block)}
     assert told
     assert {block: before for block, before in told.items() if not before.startswith("Not run by a test, ")} == {}
+
+
+def test_the_clients_of_other_authors_are_of_the_versions_that_the_tests_install() -> None:
+    lock = json.loads((ROOT / "tests" / "conformance" / "package-lock.json").read_bytes())["packages"]
+    pins = (ROOT / "constraints" / "dev.txt").read_text(encoding="utf-8")
+    installed = {path.removeprefix("node_modules/"): package.get("version") for path, package in lock.items()}
+    installed |= re.findall(r"^(mcp)==(\S+)", pins, re.MULTILINE)
+    named = dict(CLIENT.findall(PAGE))
+    assert len(named) == 7
+    assert named == {name: installed[name] for name in named}
