@@ -3,7 +3,7 @@
 Each row and column has everything that is known of it, so a file can be read without the books.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import polars as pl
 from msgspec import Struct
@@ -91,11 +91,16 @@ class VisiblePart(Struct, frozen=True):
 
 
 def visible_part(
-    report: ReportData, deepest: int | None = None, places: int | None = None, cut: PlaceCut | None = None
+    report: ReportData,
+    deepest: int | None = None,
+    places: int | None = None,
+    cut: PlaceCut | None = None,
+    without: Collection[int] = (),
 ) -> VisiblePart:
-    """Return a part of a report: lines down to a level, and some places beside the total, which is the last."""
+    """Return a part of a report: lines down to a level, `without` some, and some places beside the total, the last."""
     cut = cut or PlaceCut(report)
-    lines = [at for at, line in enumerate(report.lines) if deepest is None or line.level <= deepest]
+    shallow = (at for at, line in enumerate(report.lines) if deepest is None or line.level <= deepest)
+    lines = [at for at in shallow if at not in without]
     shown = cut.kept(len(report.places) if places is None else places)
     left = {"lines": len(report.lines) - len(lines), "members": len(report.places) - len(shown)}
     sheet = layout(report, lines, shown)

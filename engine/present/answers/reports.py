@@ -6,7 +6,8 @@ key, and that of a day, a month or a week; an alias equal to its scenario; empty
 the columns, or run metric by metric, within a metric scenario by scenario. A figure is a JSON number if the shortest
 text of its double is exact, otherwise digits as text. Drill parts are one template with placeholders.
 
-A long answer drops the deepest lines first, then breakdown members, those below sub-totals before these (never totals).
+A long answer drops the deepest lines first, then breakdown members, those below sub-totals before these (never totals),
+then other lines of a statement: those without a style from the end, ratios, sub-totals and totals. One always stays.
 The answer counts what it drops.
 """
 
@@ -18,7 +19,7 @@ from msgspec import Struct
 from engine.model.caching import cached_method
 from engine.model.calendar.fiscal import plain_period
 from engine.model.calendar.periods import PeriodRange
-from engine.model.catalogue import Favourable
+from engine.model.catalogue import Favourable, Style
 from engine.model.errors import BadArguments, quoted
 from engine.model.stopping import Stop, never, watched
 from engine.notes.currency_notes import MIXED
@@ -51,6 +52,7 @@ from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData
 from engine.report.layout import FiguresOfRow, Layout, LayoutColumn, LayoutRow
 
 TOKENS_PER_PLACE = 6  # least tokens of a member's column or row
+LEFT_OUT = (Style.PLAIN, Style.RATIO, Style.SUBTOTAL, Style.TOTAL)  # lines of a statement, these styles first
 KINDS_SAID = ("header", "memo")  # kinds of line that a reader cannot tell from their figures
 
 
@@ -95,9 +97,9 @@ def too_long(report: ReportData, budget: int) -> BadArguments:
     """Return the refusal of a report whose shortest answer is too long."""
     fewer = "scenarios" if report.statement else "metrics, scenarios"
     narrower = f", or filter {quoted(report.breakdown)}" if report.breakdown else ""
+    least = "one line" if report.statement else "the totals"
     return BadArguments(
-        f"Even the totals of this report are longer than {budget} tokens. Ask for fewer {fewer} or a shorter "
-        f"range{narrower}.",
+        f"Even {least} of this report would pass {budget} tokens. Ask for fewer {fewer} or a shorter range{narrower}.",
         field="dimensions" if report.breakdown else "scenarios",
         got=list(report.breakdown) or len(report.columns),
     )
@@ -106,10 +108,11 @@ def too_long(report: ReportData, budget: int) -> BadArguments:
 def builder(report: ReportData, data_ref: DataRef = NOT_KEPT) -> Build:
     """Return the function that makes the result object of a report, given what it leaves out."""
     axes, cut, parts = axes_of_report(report), PlaceCut(report), AnswerParts(report)
+    outer = outer_lines(report)
 
     def build(left: LeftOut) -> Json:
         deepest, places = axes["levels"] - left["levels"], axes["members"] - left["members"]
-        kept = visible_part(report, deepest, places, cut)
+        kept = visible_part(report, deepest, places, cut, frozenset(outer[: left["lines"]]))
         notes = data_ref.notes(kept.notes)
         return {
             **described(report),
@@ -125,8 +128,18 @@ def builder(report: ReportData, data_ref: DataRef = NOT_KEPT) -> Build:
 
 
 def axes_of_report(report: ReportData) -> dict[str, int]:
-    """Return how many levels of lines, then members besides the total, an answer can leave out."""
-    return {"levels": max((line.level for line in report.lines), default=0), "members": len(report.places) - 1}
+    """Return how many levels of lines, members besides the total, then lines of a statement an answer can leave out."""
+    return {
+        "levels": max((line.level for line in report.lines), default=0),
+        "members": len(report.places) - 1,
+        "lines": max(0, len(outer_lines(report)) - 1) if report.statement else 0,
+    }
+
+
+def outer_lines(report: ReportData) -> Sequence[int]:
+    """Return the lines outside rollups in the order in which an answer leaves them out."""
+    outer = [at for at, line in enumerate(report.lines) if not line.level]
+    return sorted(outer, key=lambda at: (LEFT_OUT.index(report.lines[at].style), -at))
 
 
 def least_left_out(report: ReportData, budget: int) -> int:

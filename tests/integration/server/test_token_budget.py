@@ -227,9 +227,21 @@ def test_of_the_largest_breakdown_every_member_is_shown_or_counted(demo: McpBook
     assert called.result["rows"][-1]["label"] == "Total"
 
 
-def test_a_report_too_long_in_totals_names_the_dimension_to_filter(demo: McpBooks) -> None:
+def test_a_statement_too_long_in_totals_keeps_its_subtotals(demo: McpBooks) -> None:
     tool, asked = calls.DEMO["full_pnl × 50 scenarios × 8 companies"]
-    refused = demo.call(tool, **asked)
+    result = demo.ask(tool, **asked)
+    assert result["agent_truncated"].keys() == {"lines", "members"}
+    assert len(result["columns"]) == len(asked["scenarios"])
+    styled = {"gross_profit", "ebitda", "operating_result", "net_result"}
+    assert styled <= {row["key"] for row in result["rows"]}
+
+
+def test_metrics_too_long_in_totals_name_the_dimension_to_filter(demo: McpBooks) -> None:
+    tool, asked = calls.DEMO["full_pnl × 50 scenarios × 8 companies"]
+    ledger = next(known for known in demo.ask("list_kpis")["domains"] if known["domain"] == "gl")
+    named = {"metrics": [metric["key"] for metric in ledger["metrics"]]}
+    asked = {name: value for name, value in asked.items() if name != "statement"} | named
+    refused = demo.call(tool.replace("statement", "metric"), **asked)
     assert (refused.is_error, refused.result["error_type"]) == (True, "bad_arguments")
     assert (refused.result["field"], refused.result["got"]) == ("dimensions", ["entity"])
     assert "filter 'entity'" in refused.result["error"]
