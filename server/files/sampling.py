@@ -38,6 +38,7 @@ from server.files.gnucash import gnucash_book
 from server.files.limits import FileTooLarge, refuse_long_lines, refuse_wide
 from server.files.other_formats import other_format
 from server.files.quotes import loose_pair
+from server.files.side_tables import side_tables
 from server.files.workbook_reader import READER
 from server.files.workbooks import formulas_of, refuse_large_parts, unvalued_fault
 
@@ -359,7 +360,7 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
         if len(sheets) > 1:
             keys.insert(0, Finding("sheet", sheet, f"one of {', '.join(sheets)}"))
         rows = [(row, record) for row, record in enumerate(records, 1) if row > table.header_row]
-        yield SourceTable(
+        whole = SourceTable(
             path=path,
             sheet=sheet if len(sheets) > 1 else None,
             sample=to_sample(name, table.columns, rows),
@@ -369,6 +370,8 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
             megabytes=path.stat().st_size / 1e6,
             formulas=formulas,
         )
+        parts = side_tables(whole.sample)
+        yield from (replace(whole, sample=one.sample, findings=whole.findings.and_(one.findings)) for one in parts)
     if not found:
         raise SampleFault(
             f"{path.name} has no sheet with a row of column names above other rows; write them into its first row"

@@ -201,6 +201,18 @@ RIGHT: dict[str, ShapedFile] = {
         },
         periods=QUARTERS,
     ),
+    "months behind an empty column, headings between their rows": ShapedFile(
+        workbook(
+            "r.xlsx",
+            {
+                "R": [
+                    ["Account", "Name", None, "Jan 2025", "Feb 2025", "Mar 2025"], ["Revenue"],
+                    ["4000", "Sales", None, 1.5, 2.5, 3.5], ["Costs"], ["5000", "Wages", None, -1.5, -2, -3.5],
+                ]
+            },
+        ),
+        actual(c4000_01="1.5", c4000_02="2.5", c4000_03="3.5", c5000_01="-1.5", c5000_02="-2", c5000_03="-3.5"),
+    ),
     "accents of one letter or of two": ShapedFile(
         text(
             "gl.csv", "date,account,amount", "2025-01-05,Büro,10.50", "2025-01-06,Bu\u0308ro,1.00",
@@ -278,6 +290,16 @@ ANSWERED: dict[str, ShapedFile] = {
         {"actual": {"Ärzte|2025-01": "10.5", "Kasse|2025-02": "7.25"}},
         asks="row 2 has the byte 0x8e, which is no UTF-8 can be read in 3 ways",
         answer="{csv: {encoding: cp850}}",
+    ),
+    "a small table beside another in a sheet": ShapedFile(
+        workbook(
+            "gl.xlsx",
+            {"GL": [[*LEDGER[0], None, "Region", "Head", "Target"], [*LEDGER[1], None, "N", "Ann", 100.5], LEDGER[2]]},
+        ),
+        actual(c4010_01="10.5", c4020_02="7.25"),
+        asks="gl.xlsx [E:G] has no column of days, months or years",
+        answer="{is: unused}",
+        about="gl.xlsx [E:G]",
     ),
     "half years across, and their year": ShapedFile(
         text("r.csv", "Account,H1 2024,H2 2024,FY2024", "A,10.50,20.25,30.75", "B,-1.10,-2.20,-3.30"),
