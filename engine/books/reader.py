@@ -106,8 +106,8 @@ class Reader:
         loads, within = self._books.loads(domain, scenario), self.cell(scenario, domain)
 
         def make() -> Sequence[FactLoad]:
-            seen, ask = self.presence(domain, scenario, EVERYTHING), self._store.presence
-            return list(visible_loads(loads, seen, lambda load: ask(domain, scenario, within, load)))
+            seen, ask = self.presence(domain, scenario, EVERYTHING), self._store.presence_of_loads
+            return list(visible_loads(loads, seen, partial(ask, domain, scenario, within)))
 
         return loads if within.is_everything else self.memo_as_seen(("loads", domain, scenario), make, len)
 

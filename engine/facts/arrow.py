@@ -149,6 +149,7 @@ class ArrowFacts(MappedFacts):
         order = list(dict.fromkeys((*self._domains[asked.domain].sort, DATE, *asked.columns)))
         ranked = [pl.lit(asked.ranks[name]).gather(pl.col(name)) if name in asked.ranks else name for name in order]
         months: dict[str, list[pl.LazyFrame]] = {}
+        merged: set[str] = set()  # months with rows of several loads in one file, whose order is its own
         for part in () if within.is_nothing else self.partitions(asked.domain, asked.scenario):
             spans = [] if asked.span is None else spans_of(part, (asked.span,))
             if asked.span is not None and not spans:
@@ -159,12 +160,16 @@ class ArrowFacts(MappedFacts):
                 frame = frame if reads_all else frame.filter(pl.col(DATE).is_between(span.first, span.last))
             if asked.leaves is not None:
                 frame = frame.join(self.typed(asked.leaves), on=asked.leaves.columns, how="semi", maintain_order="left")
+            if part.merged:
+                merged.add(part.bucket)
             months.setdefault(part.bucket, []).append(select_with_nulls(order, frame, mapped.columns))
         if not months:
             return pl.LazyFrame(schema={column: self.row_type(asked.domain, column) for column in asked.columns})
         found = [
-            frames[0] if len(frames) == 1 and not asked.ranks else pl.concat(frames).sort(ranked, maintain_order=True)
-            for _, frames in sorted(months.items())
+            frames[0]
+            if len(frames) == 1 and not asked.ranks and month not in merged
+            else pl.concat(frames).sort(ranked, maintain_order=True)
+            for month, frames in sorted(months.items())
         ]
         rows = pl.concat([limited(frame, asked.limit) for frame in found]).pipe(limited, asked.limit)
         return rows.select(asked.columns)

@@ -11,6 +11,7 @@ from engine.facts.files import MappedFiles, mapped
 from engine.facts.manifest import Manifest, Partition, Pin, current_version, pin_current
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactLoad, FactStore
+from engine.model.stopping import watched
 
 FactsOf = Callable[[MappedFiles, Manifest, Mapping[str, Domain]], FactStore]
 
@@ -85,13 +86,14 @@ class ArrowBackend:
         """Return the loads of a scenario of a domain in publishing order."""
         days: dict[str, set[date]] = {}
         for part in self._partitions(domain, scenario):
-            days.setdefault(part.load, set()).update(part.dates)
+            for loaded in watched(part.loaded):
+                days.setdefault(loaded.load, set()).update(part.dates_of(loaded))
         loads = sorted((self._manifest.loads[load] for load in days), key=lambda load: (load.sequence, load.id))
         return [FactLoad(load=load.id, at=load.loaded_at, days=frozenset(days[load.id])) for load in loads]
 
     def feeds(self, domain: str) -> set[str]:
         """Return the feeds that loaded the facts of a domain."""
-        return {self._manifest.loads[part.load].binding for part in self._partitions(domain)}
+        return {self._manifest.binding(part) for part in self._partitions(domain)}
 
     def places(self, domain: str) -> Mapping[str, set[int]]:
         """Return the decimal places at which the amounts of each measure of a domain are stored."""
@@ -107,13 +109,13 @@ class ArrowBackend:
 
     def columns(self, domain: str) -> Mapping[str, set[str]]:
         """Return the columns of each load of a domain. For release 0.3.0, reads them from its files."""
-        firsts = {part.load: part for part in reversed(self._partitions(domain))}
+        firsts = {loaded.load: part for part in reversed(self._partitions(domain)) for loaded in part.loaded}
         return {load: set(part.columns or mapped(self._root / part.file).columns) for load, part in firsts.items()}
 
     def identities(self, domain: str, scenario: str, tables: Collection[str]) -> list[str]:
         """Return the identities of the facts of a scenario of a domain and of the given tables, unordered."""
         stored = [table.file for name, table in self._manifest.tables.items() if name in tables]
-        return [part.id for part in self._partitions(domain, scenario)] + stored
+        return [loaded.id for part in self._partitions(domain, scenario) for loaded in part.loaded] + stored
 
     def _partitions(self, domain: str, scenario: str | None = None) -> Sequence[Partition]:
         partitions = self._manifest.facts.get(domain, ())

@@ -26,7 +26,7 @@ from engine.model.stopping import watched
 #
 #     CURRENT                              number of the current version; publishing renames a new one over it
 #     manifests/000007.json                one version; readers hold a shared lock on it while they use its files
-#     facts/gl/actual/2025-01-DIGEST.arrow one scenario and calendar month of one load, sorted
+#     facts/gl/actual/2025-01-DIGEST.arrow one scenario and calendar month of one load, or of several of a feed, sorted
 #     rollups/gl/actual/2025-01-DIGEST.arrow the sums of such a partition by some dimensions
 #     tables/live.account-DIGEST.arrow     one table of members, nodes or rates
 #     codes/account-DIGEST.arrow           the ids of a leaf dimension in code order
@@ -40,7 +40,8 @@ LAST_DAY = attrgetter("last")
 CURRENT = "CURRENT"
 CURRENT_NEXT = "CURRENT.new"  # written before the manifest, and renamed to CURRENT after it
 PUBLISHING = "publishing.lock"  # who publishes holds a lock on it
-FORMAT = 1  # of new manifests; those of release 0.3.0 have no format number and count as 0
+FORMAT = 2  # of new manifests; those of release 0.3.0 have no format number and count as 0; 1 knows no merged loads
+LOAD = "_load"  # column of a merged partition: the position, in `merged`, of the load that brought the row
 
 
 class NewerFormat(Unavailable):
@@ -79,8 +80,20 @@ class Rollup(Struct, frozen=True, kw_only=True):
     rows: int
 
 
+class LoadedRows(Struct, frozen=True, array_like=True):
+    """What one load brought of a merged partition."""
+
+    load: str
+    id: str  # of the partition that the rows were before they were merged
+    rows: int
+    days: tuple[int, ...]
+
+
 class Partition(Struct, frozen=True, kw_only=True, dict=True):
-    """One scenario and calendar month of one load: its identity, its file, and statistics for pruning."""
+    """One scenario and calendar month of one load, or of several loads of a feed whose rows were merged.
+
+    It has an identity, a file, and statistics for pruning.
+    """
 
     scenario: str
     bucket: str  # YYYY-MM, or undated
@@ -88,8 +101,8 @@ class Partition(Struct, frozen=True, kw_only=True, dict=True):
     rows: int
     days: tuple[int, ...]  # days of the month that have rows
     magnitudes: Mapping[str, int]  # measure -> sum of absolute amounts
-    load: str
-    columns: tuple[str, ...] = ()  # of the rows; empty if release 0.3.0 wrote the partition
+    load: str  # empty if it is merged
+    columns: tuple[str, ...] = ()  # of the rows, without LOAD; empty if release 0.3.0 wrote the partition
     places: Mapping[str, int] = {}  # measure -> decimal places of its amounts
     rollups: tuple[Rollup, ...] = ()
     unassigned: tuple[str, ...] | None = None  # dimensions with rows without a member; None: read the rows to know
@@ -97,6 +110,7 @@ class Partition(Struct, frozen=True, kw_only=True, dict=True):
     blanks: tuple[str, ...] = ()  # measures that some row has no amount of
     token: str | None = None  # of rows in an attached table: tells whether they are still those surveyed
     id: str = ""  # equal rows of one scenario and month have equal ids, in any store
+    merged: tuple[LoadedRows, ...] = ()  # in the order of their numbers in LOAD
 
     def __post_init__(self) -> None:
         if not self.id:  # release 0.3.0 stored none; the name of the file serves as it does of new partitions
@@ -107,6 +121,16 @@ class Partition(Struct, frozen=True, kw_only=True, dict=True):
         """The days that have rows, ascending."""
         year, _, month = self.bucket.partition("-")
         return tuple(date(int(year), int(month), day) for day in self.days)
+
+    def dates_of(self, loaded: LoadedRows) -> tuple[date, ...]:
+        """Return the days that have rows of one load, ascending."""
+        days = frozenset(loaded.days)
+        return tuple(day for day in self.dates if day.day in days) if self.merged else self.dates
+
+    @property
+    def loaded(self) -> tuple[LoadedRows, ...]:
+        """What each load brought. All of them are loads of one feed."""
+        return self.merged or (LoadedRows(self.load, self.id, self.rows, self.days),)
 
 
 class StoredTable(Struct, frozen=True, kw_only=True):
@@ -134,6 +158,10 @@ class Manifest(Struct, frozen=True, kw_only=True):
     loads: Mapping[str, Load]
     fingerprints: Mapping[str, tuple[str, ...]] = {}  # of the extracts that each feed appended
     chosen: Mapping[str, tuple[tuple[str, ...], ...]] = {}  # rollups of domains that name none
+
+    def binding(self, part: Partition) -> str:
+        """Return the feed that brought the rows of a partition."""
+        return self.loads[part.loaded[0].load].binding
 
     def files(self) -> Iterator[str]:
         """Yield every file that this version needs."""

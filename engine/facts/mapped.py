@@ -4,20 +4,30 @@ Whoever may see a part of the rows sees nearly every day and code that they may.
 of all partitions is asked first, and every row only for what the sample lacks.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Any
 
 import polars as pl
 
 from engine.facts.expressions import RowFilter, code_type
 from engine.facts.files import MOST_FILES, MappedFiles
-from engine.facts.manifest import UNDATED, Manifest, Partition, Rollup, TouchedPart, refuse_other_places, spans_of
+from engine.facts.manifest import (
+    LOAD,
+    UNDATED,
+    Manifest,
+    Partition,
+    Rollup,
+    TouchedPart,
+    refuse_other_places,
+    spans_of,
+)
 from engine.facts.rollups import answering, without_undeclared
 from engine.model.caching import LazyTable
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
-from engine.model.fact_store import DATE, ROWS, Presence
+from engine.model.fact_store import DATE, ROWS, Presence, PresenceByLoad
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.scope import EVERYTHING, Cell, CodeSet
 from engine.model.stopping import watched
@@ -25,7 +35,44 @@ from engine.model.stopping import watched
 SAMPLED_ROWS = 200_000  # of a scenario of a domain
 MOST_SAMPLES = 16  # that are kept
 LOT_ROWS = 500_000  # of partitions whose days or codes are found at once
+PART = "part"  # column of the position of a partition
 LEAST_SHARE = 0.2  # of the rows that a permission keeps, for which a sample is made
+
+
+def presence_by_load(
+    parts: Sequence[Partition], asked: frozenset[str], read: Callable[[Partition], pl.LazyFrame]
+) -> PresenceByLoad:
+    """Return the days that have rows of each of some loads in partitions; `read` returns the rows that count."""
+    found: dict[str, list[tuple[date | None, int]]] = {}
+    held = [part for part in watched(parts) if any(loaded.load in asked for loaded in watched(part.loaded))]
+    for lot in lots_of(held):
+        each = [
+            read(part)
+            .select(DATE, pl.col(LOAD) if part.merged else pl.lit(0, pl.UInt32).alias(LOAD))
+            .group_by(DATE, LOAD)
+            .agg(pl.len().alias(ROWS))
+            .with_columns(pl.lit(at, pl.UInt32).alias(PART))
+            for at, part in watched(enumerate(lot))
+        ]
+        rows = pl.concat(each).select(PART, LOAD, DATE, ROWS).collect(engine="in-memory")
+        for at, number, day, count in watched(rows.iter_rows()):
+            found.setdefault(lot[at].loaded[number].load, []).append((day, count))
+    return {load: presence_of(rows) for load, rows in watched(found.items()) if load in asked}
+
+
+def presence_of(rows: Sequence[tuple[date | None, int]]) -> Presence:
+    """Return the presence of rows that are counted by day."""
+    days = {day for day, _ in watched(rows) if day is not None}
+    return Presence(tuple(sorted(days)), sum(count for day, count in watched(rows) if day is None))
+
+
+def parts_of_loads(parts: Sequence[Partition], loads: Collection[str]) -> Mapping[str, Sequence[Partition]]:
+    """Return the partitions of each of some loads. For an engine, publishing left none that are merged."""
+    held: dict[str, list[Partition]] = {}
+    for part in parts:
+        for loaded in part.loaded:
+            held.setdefault(loaded.load, []).append(part)
+    return {load: held[load] for load in loads if load in held}
 
 
 def lots_of(parts: Sequence[Partition]) -> Iterator[list[Partition]]:
@@ -79,20 +126,21 @@ class MappedFacts:
         """Return the type of a column of days or codes."""
         return pl.Date if column == DATE else self.code_type(column)
 
-    def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """Return the days that have rows; see FactStore. Without a filter the manifest knows them."""
-        parts = [part for part in self.partitions(domain, scenario) if load in (None, part.load)]
+        parts = self.partitions(domain, scenario)
         undated = [part for part in parts if part.bucket == UNDATED]
         days = {day for part in watched(parts) for day in part.dates}
         if within.is_everything:
             return Presence(tuple(sorted(days)), sum(part.rows for part in undated))
         inside = self.inside(within)
-        held = (
-            self.values([part for part in parts if part.dates], domain, DATE, None, inside)
-            if load
-            else self.occurring(domain, scenario, DATE, days, within)
-        )
+        held = self.occurring(domain, scenario, DATE, days, within)
         return Presence(tuple(sorted(held)), sum(self.row_count(domain, part, inside) for part in undated))
+
+    def presence_of_loads(self, domain: str, scenario: str, within: Cell, loads: Collection[str]) -> PresenceByLoad:
+        """Return the days that have rows of each of some loads, from one pass over the rows; see FactStore."""
+        parts = () if within.is_nothing else self.partitions(domain, scenario)
+        return presence_by_load(parts, frozenset(loads), partial(self.kept, domain, inside=self.inside(within)))
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
         """Return the codes of a leaf dimension that occur in the rows. Rollups tell them where they are small."""

@@ -79,7 +79,7 @@ def refuse_mixed(facts: Mapping[str, Iterable[Partition]], loads: Mapping[str, L
         feeds: dict[str, set[str]] = {}
         attached: dict[str, str] = {}
         for part in parts:
-            feeds.setdefault(part.scenario, set()).add(loads[part.load].binding)
+            feeds.setdefault(part.scenario, set()).add(loads[part.loaded[0].load].binding)
             if part.token is not None:
                 attached[part.scenario] = loads[part.load].binding
         for scenario, binding in attached.items():

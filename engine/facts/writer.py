@@ -6,11 +6,11 @@
         staged.publish()
 
 One stage at a time holds the publishing lock. Its files are invisible until it publishes. If it never does, a later
-sweep deletes them. Where an engine holds the rows of facts, a publish puts them there before it names them, and reads
-them back where a later load cuts a month or a rollup is built of it.
+sweep deletes them. A publish merges small partitions. Where an engine holds the rows of facts, it puts them there
+before it names them, and reads them back where a later load cuts a month or a rollup is built of it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -20,14 +20,13 @@ import polars as pl
 from msgspec.structs import replace
 
 from engine.facts.expressions import code_type
-from engine.facts.files import mapped, sync_folder, write_durably, write_named
+from engine.facts.files import mapped, sync_folder, write_durably
 from engine.facts.landing import Fingerprint, LandedMonth, Landing
 from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import (
     CURRENT,
     CURRENT_NEXT,
     PUBLISHING,
-    UNDATED,
     Codes,
     Load,
     Manifest,
@@ -39,13 +38,14 @@ from engine.facts.manifest import (
     pin_current,
     sweep,
 )
-from engine.facts.parts import Tell, fetch_rows, lacking_members, magnitudes, put_parts, sweep_parts, untold
-from engine.facts.rollups import LEAST_ROWS, can_be_built, choose_rollups, rolled_up, without_undeclared
+from engine.facts.merging import merge_small
+from engine.facts.partition_writer import PartitionWriter, Views
+from engine.facts.parts import Tell, put_parts, sweep_parts, untold
+from engine.facts.rollups import without_undeclared
 from engine.facts.surveys import Survey, coded_sums, refuse_mixed, surveyed_partition
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
-from engine.model.fact_store import DATE
 from engine.model.scope import UNASSIGNED
 from engine.model.warehouses import PartStore
 
@@ -95,11 +95,17 @@ class Stage:
         self._codes: dict[str, Codes] = dict(base.codes)
         self._loads: dict[str, Load] = dict(base.loads)
         self._fingerprints: dict[str, tuple[str, ...]] = dict(base.fingerprints)
-        self._chosen: dict[str, tuple[tuple[str, ...], ...]] = dict(base.chosen)
+        self._chosen: dict[str, Views] = dict(base.chosen)
+        self._writer = PartitionWriter(root, self._codes, self._chosen, parts)
+        self._staged: set[str] = set()  # the loads of this stage
+        self._domains: dict[str, Domain] = {}  # whose small partitions are merged
+        self._is_derived = False
 
     def table(self, name: str, frame: pl.DataFrame, load: Load) -> None:
         """Stage a table of members, nodes or rates. Replaces the previous one."""
-        self._tables[name] = StoredTable(file=self._written(f"tables/{name}", frame), rows=frame.height, load=load.id)
+        self._tables[name] = StoredTable(
+            file=self._writer.write(f"tables/{name}", frame), rows=frame.height, load=load.id
+        )
         self._record(load)
 
     def codes(self, dimension: str, members: pl.Series) -> pl.DataFrame:
@@ -110,7 +116,9 @@ class Stage:
         new = new.filter(~new.is_in(ids.implode()))
         ids = ids.append(new.rename("id"))
         if not new.is_empty() or codes is None:
-            self._codes[dimension] = Codes(file=self._written(f"codes/{dimension}", ids.to_frame()), count=len(ids))
+            self._codes[dimension] = Codes(
+                file=self._writer.write(f"codes/{dimension}", ids.to_frame()), count=len(ids)
+            )
         return pl.DataFrame({"id": ids, "code": pl.Series(range(len(ids)), dtype=code_type(len(ids)))})
 
     def facts(
@@ -128,7 +136,7 @@ class Stage:
             rows = landed.sorted_rows()
             if mode is LoadMode.APPEND:
                 fingerprint.add(landed.scenario, landed.month, rows)
-            return self._partition(domain, landed.scenario, landed.month, rows, load)
+            return self._writer.partition(domain, landed.scenario, landed.month, rows, load)
 
         with ThreadPoolExecutor(1 if mode is LoadMode.APPEND else WRITERS) as pool:  # a fingerprint takes them in order
             written = list(pool.map(write, landing.months(coded)))
@@ -140,7 +148,8 @@ class Stage:
         kept = [without_undeclared(part, domain) for part in self._kept(domain, load, mode, span) if part.rows]
         self.partitions[domain.key] = (*kept, *written)
         if domain.rollups is None and domain.key not in self._chosen:
-            self._choose(domain)
+            self.partitions[domain.key] = self._writer.with_chosen(domain, self.partitions[domain.key])
+        self._domains[domain.key] = domain
         self._record(load)
         return landing.rows
 
@@ -153,7 +162,7 @@ class Stage:
             stem, rollups = f"rollups/{domain.key}/{part.scenario}/{part.bucket}", []
             for dimensions, of_ids in month.rollups.items():
                 sums = coded_sums(of_ids, dimensions, coded)
-                rollups.append(Rollup(dimensions=dimensions, file=self._written(stem, sums), rows=sums.height))
+                rollups.append(Rollup(dimensions=dimensions, file=self._writer.write(stem, sums), rows=sums.height))
             made.append(replace(part, rollups=tuple(rollups)))
         self.partitions[domain.key] = (*self._kept(domain, load, LoadMode.FULL, None), *made)
         self._record(load)
@@ -161,26 +170,20 @@ class Stage:
 
     def _kept(self, domain: Domain, load: Load, mode: LoadMode, span: Span | None) -> Iterator[Partition]:
         for part in self.partitions.get(domain.key, ()):
-            if mode is LoadMode.APPEND or part.load == load.id or self._loads[part.load].binding != load.binding:
+            if mode is LoadMode.APPEND or part.load == load.id or self._feed(part) != load.binding:
                 yield part
             elif mode is LoadMode.REPLACE_PERIODS and span is not None:
-                yield self._outside(domain, part, span)
+                yield from self._writer.outside(domain, part, span, self._loads)
 
-    def _outside(self, domain: Domain, part: Partition, span: Span) -> Partition:
-        """Return the rows of a partition outside a span, as a new partition."""
-        inside = [] if part.bucket == UNDATED else [day for day in part.dates if span.holds(day)]
-        if not inside:
-            return part
-        rows = self._rows(domain.key, part).filter(~pl.col(DATE).is_between(span.first, span.last))
-        left = self._partition(domain, part.scenario, part.bucket, rows, self._loads[part.load])
-        return replace(left, places=part.places)  # as loaded; the catalogue may differ by now
+    def _feed(self, part: Partition) -> str:
+        return self._loads[part.loaded[0].load].binding
 
     def forget(self, binding: str) -> int:
         """Remove everything that a feed loaded and return the number of removed facts."""
-        loads = {key for key, load in self._loads.items() if load.binding == binding}
-        rows = sum(part.rows for part in self._all_facts() if part.load in loads)
+        rows = sum(part.rows for part in self._all_facts() if self._feed(part) == binding)
         for key, parts in self.partitions.items():
-            self.partitions[key] = tuple(part for part in parts if part.load not in loads)
+            self.partitions[key] = tuple(part for part in parts if self._feed(part) != binding)
+        loads = {key for key, load in self._loads.items() if load.binding == binding}
         self._tables = {name: table for name, table in self._tables.items() if table.load not in loads}
         self._loads = {key: load for key, load in self._loads.items() if key not in loads}
         self._fingerprints.pop(binding, None)
@@ -189,55 +192,16 @@ class Stage:
     def derive(self, domains: Mapping[str, Domain]) -> int:
         """Choose rollups anew, build those that partitions lack and drop the others. Return the number built.
 
-        Loads build the rollups of the partitions that they write. This adds rollups to older partitions.
+        Loads build the rollups of the partitions that they write, and merge those of the months that they write. This
+        adds rollups to older partitions, and publishing then merges those of every month.
         """
         before = {rollup.file for part in self._all_facts() for rollup in part.rollups}
-        for domain in domains.values():
-            self._choose(domain)
+        for key, domain in domains.items():
+            if key in self.partitions:
+                self.partitions[key] = self._writer.with_chosen(domain, self.partitions[key])
+        self._domains.update(domains)
+        self._is_derived = True
         return len({rollup.file for part in self._all_facts() for rollup in part.rollups} - before)
-
-    def _choose(self, domain: Domain) -> None:
-        """Choose the rollups of a domain that declares none, and give its partitions those that it has."""
-        parts = [part for part in self.partitions.get(domain.key, ()) if part.token is None]
-        self._chosen.pop(domain.key, None)
-        if domain.rollups is None and (chosen := choose_rollups(domain, parts, partial(self._rows, domain.key))):
-            self._chosen[domain.key] = chosen
-        if parts:
-            self.partitions[domain.key] = tuple(self._derived(domain, part) for part in self.partitions[domain.key])
-
-    def _rows(self, domain: str, part: Partition) -> pl.DataFrame:
-        """Return the rows of a partition from its file, else from the engine. Raises Unavailable."""
-        if part.file:
-            return mapped(self._root / part.file)
-        if self._parts is None:
-            raise Unavailable(
-                f"The rows of {domain} are in an engine that instance.yaml names no longer. Put `facts` back; to leave "
-                "the engine, provision once with `keep_here: everything`."
-            )
-        return fetch_rows(self._parts, domain, part, self._codes)
-
-    def _wanted(self, domain: Domain, part: Partition) -> Sequence[tuple[str, ...]]:
-        """Return the dimensions of the rollups of a partition: those declared, else those chosen if it is large."""
-        if domain.rollups is not None:
-            return domain.rollups
-        return self._chosen.get(domain.key, ()) if part.rows >= LEAST_ROWS else ()
-
-    def _derived(self, domain: Domain, part: Partition) -> Partition:
-        if part.token is not None or {rollup.dimensions for rollup in part.rollups} == set(self._wanted(domain, part)):
-            return part
-        return self._rolled_up(domain, part, self._rows(domain.key, part))
-
-    def _rolled_up(self, domain: Domain, part: Partition, rows: pl.DataFrame) -> Partition:
-        """Return a partition with all rollups of its domain that can be built."""
-        held = {rollup.dimensions: rollup for rollup in part.rollups}
-        wanted = [dimensions for dimensions in self._wanted(domain, part) if can_be_built(part, dimensions, rows)]
-        made = (held.get(dimensions) or self._rollup(domain, part, dimensions, rows) for dimensions in wanted)
-        return replace(part, rollups=tuple(made))
-
-    def _rollup(self, domain: Domain, part: Partition, dimensions: tuple[str, ...], rows: pl.DataFrame) -> Rollup:
-        sums = rolled_up(part, dimensions, rows)
-        file = self._written(f"rollups/{domain.key}/{part.scenario}/{part.bucket}", sums)
-        return Rollup(dimensions=dimensions, file=file, rows=sums.height)
 
     def publish(self, tell: Tell = untold) -> Manifest:
         """Make the stage the current version by one rename, and return its manifest.
@@ -245,6 +209,7 @@ class Stage:
         If nothing was staged, the version does not change. Raises Unavailable if an engine does not take the rows of
         facts, or does not give them back.
         """
+        self._merge()
         refuse_mixed(self.partitions, self._loads)
         manifest = replace(
             self._base,
@@ -270,6 +235,18 @@ class Stage:
         sync_folder(self._root)
         return manifest
 
+    def _merge(self) -> None:
+        """Merge small partitions of the months that have rows of staged loads, or take all apart for an engine."""
+        if self._parts is not None:  # it knows the rows of a load by the number of their part
+            for key, parts in self.partitions.items():
+                self.partitions[key] = tuple(own for part in parts for own in self._writer.apart(key, part))
+            return
+        for key, domain in self._domains.items():
+            if key in self.partitions:
+                merge = partial(self._writer.merge, domain)
+                staged = None if self._is_derived else self._staged
+                self.partitions[key] = merge_small(self.partitions[key], self._feed, merge, staged)
+
     def _placed(self, tell: Tell) -> Mapping[str, tuple[Partition, ...]]:
         """Return the partitions with their rows where they belong: in files, in an engine, or both; or attached."""
         facts = {key: tuple(part for part in parts if part.token is None) for key, parts in self.partitions.items()}
@@ -281,60 +258,27 @@ class Stage:
         self, facts: Mapping[str, tuple[Partition, ...]], tell: Tell
     ) -> Mapping[str, tuple[Partition, ...]]:
         if self._parts is not None:
-            facts = put_parts(self._root, self._parts, facts, self._base.facts, self._rows, tell)
+            facts = put_parts(self._root, self._parts, facts, self._base.facts, self._writer.rows, tell)
             if not self._keeps_files:
                 return {key: tuple(replace(part, file="") for part in parts) for key, parts in facts.items()}
-        placed = {key: tuple(self._with_file(key, part) for part in parts) for key, parts in facts.items()}
+        placed = {key: tuple(self._writer.with_file(key, part) for part in parts) for key, parts in facts.items()}
         if self._parts is not None:
             return placed
         return {key: tuple(replace(part, number=None) for part in parts) for key, parts in placed.items()}
-
-    def _with_file(self, domain: str, part: Partition) -> Partition:
-        """Return a partition whose rows are in a file."""
-        if part.file:
-            return part
-        stem = f"facts/{domain}/{part.scenario}/{part.bucket}"
-        return replace(part, file=self._written(stem, self._rows(domain, part)))
 
     def _all_facts(self) -> Iterator[Partition]:
         return (part for parts in self.partitions.values() for part in parts)
 
     def _record(self, load: Load) -> None:
         self._loads[load.id] = replace(load, sequence=self._base.version + 1)
+        self._staged.add(load.id)
 
     def _remembered(self) -> Mapping[str, Load]:
         """Return the loads that still have rows or tables, and the latest load of each feed."""
-        used = {part.load for part in self._all_facts()}
+        used = {loaded.load for part in self._all_facts() for loaded in part.loaded}
         used |= {table.load for table in self._tables.values()}
         latest = {load.binding: load.id for load in sorted(self._loads.values(), key=lambda load: load.sequence)}
         return {key: load for key, load in self._loads.items() if key in used or latest[load.binding] == key}
-
-    def _partition(self, domain: Domain, scenario: str, bucket: str, rows: pl.DataFrame, load: Load) -> Partition:
-        measures = [key for key in domain.measures if key in rows.columns]
-        file = self._written(f"facts/{domain.key}/{scenario}/{bucket}", rows)
-        part = Partition(
-            id=file,  # its name ends in a digest of the rows
-            scenario=scenario,
-            bucket=bucket,
-            file=file,
-            rows=rows.height,
-            days=days_of(rows[DATE]),
-            magnitudes=magnitudes(rows, measures),
-            load=load.id,
-            columns=tuple(rows.columns),
-            places={key: domain.measures[key].places for key in measures},
-            unassigned=lacking_members(rows, [key for key in domain.dimensions if key in rows.columns]),
-            blanks=tuple(key for key in measures if rows[key].null_count()),
-        )
-        return self._rolled_up(domain, part, rows)
-
-    def _written(self, stem: str, frame: pl.DataFrame) -> str:
-        return write_named(self._root, stem, frame)
-
-
-def days_of(dates: pl.Series) -> tuple[int, ...]:
-    """Return the days of the dates of one month, in order."""
-    return tuple(sorted(day.day for day in dates.unique().drop_nulls()))
 
 
 def ids_of(root: Path, codes: Codes | None) -> pl.Series:

@@ -191,6 +191,9 @@ class Presence(Struct, frozen=True, dict=True):
         return days, [at[ordinal] for ordinal in watched(each)], periods
 
 
+PresenceByLoad = Mapping[str, Presence]
+
+
 # FactStore: the questions that every store of facts answers, each within a cell.
 
 
@@ -244,8 +247,14 @@ class FactStore(Protocol):
         is not fixed. Raises BadArguments beyond `most` rows, when it is asked or collected.
         """
 
-    def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
-        """Return the days that have rows, and the number of rows without a date; of one load if `load` names it."""
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
+        """Return the days that have rows, and the number of rows without a date."""
+
+    def presence_of_loads(self, domain: str, scenario: str, within: Cell, loads: Collection[str]) -> PresenceByLoad:
+        """Return the days that have rows of each of some loads, and the number of its rows without a date.
+
+        A load without rows may be left out.
+        """
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
         """Return the codes of a leaf dimension that occur in the rows."""
@@ -289,18 +298,25 @@ class FactLoad(Struct, frozen=True, kw_only=True):
     days: frozenset[date]
 
 
-def visible_loads(loads: Sequence[FactLoad], seen: Presence, rows_of: Callable[[str], Presence]) -> Iterator[FactLoad]:
+def visible_loads(
+    loads: Sequence[FactLoad], seen: Presence, rows_of: Callable[[Collection[str]], Mapping[str, Presence]]
+) -> Iterator[FactLoad]:
     """Yield the loads that brought visible rows, each with the days of these rows.
 
     `seen` is the presence of all visible rows. Days that several loads brought do not tell whose rows are visible:
-    `rows_of` asks for the presence of one load.
+    `rows_of` asks once for the presence of each of these loads.
     """
     brought = Counter(day for load in loads for day in watched(load.days))
+    days_of = {load.load: load.days.intersection(seen.dates) for load in watched(loads)}
+    unclear = {
+        load for load, days in watched(days_of.items()) if not days or any(brought[day] > 1 for day in watched(days))
+    }
+    own = rows_of(unclear) if len(loads) > 1 and unclear else None
     for load in watched(loads):
-        days, undated = load.days.intersection(seen.dates), seen.undated
-        if len(loads) > 1 and (not days or any(brought[day] > 1 for day in watched(days))):
-            own = rows_of(load.load)
-            days, undated = frozenset(own.dates), own.undated
+        days, undated = days_of[load.load], seen.undated
+        if own is not None and load.load in unclear:
+            held = own.get(load.load)
+            days, undated = (frozenset(held.dates), held.undated) if held else (frozenset(), 0)
         if days or undated:
             yield replace(load, days=days)
 

@@ -146,7 +146,8 @@ def settled_attempt(attempt: LoadAttempt, manifest: Manifest) -> LoadAttempt:
 
 def landed_rows(manifest: Manifest, load_id: str) -> int:
     """Return the number of published rows of a load."""
-    facts = sum(part.rows for parts in manifest.facts.values() for part in parts if part.load == load_id)
+    loaded = (loaded for parts in manifest.facts.values() for part in parts for loaded in part.loaded)
+    facts = sum(rows.rows for rows in loaded if rows.load == load_id)
     return facts + sum(table.rows for table in manifest.tables.values() if table.load == load_id)
 
 

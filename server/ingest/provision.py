@@ -119,7 +119,9 @@ def sweep_spool(place: BooksFolder) -> None:
 
 def find_damaged_files(root: Path, manifest: Manifest) -> Iterator[str]:
     """Yield every missing or changed file, with the feed to load again."""
-    parts = [(file, part.load) for parts in manifest.facts.values() for part in parts for file in files_of(part)]
+    parts = [
+        (file, part.loaded[0].load) for parts in manifest.facts.values() for part in parts for file in files_of(part)
+    ]
     tables = [(table.file, table.load) for table in manifest.tables.values()]
     for file, load in (*parts, *tables, *((codes.file, None) for codes in manifest.codes.values())):
         again = f"load {manifest.loads[load].binding} again" if load else "restore it from a backup, or load everything"
@@ -154,7 +156,7 @@ def summarize_domain(domain: Domain, place: BooksFolder, manifest: Manifest) -> 
         domain=domain.key,
         rows=sum(part.rows for part in parts),
         months=sorted({part.bucket for part in parts} - {UNDATED}),
-        loads=len({part.load for part in parts}),
+        loads=len({loaded.load for part in parts for loaded in part.loaded}),
         members=sum(code.count - 1 for code in codes),  # one code stands for no member
         bytes=sum((place.store / file).stat().st_size for file in files if (place.store / file).exists()),
         rollups=rows_of_rollups(parts),

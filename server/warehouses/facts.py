@@ -17,14 +17,8 @@ from engine.facts.arrow import ArrowFacts
 from engine.facts.backend import FactsOf
 from engine.facts.expressions import INT64_LIMIT
 from engine.facts.files import MappedFiles
-from engine.facts.manifest import (
-    Manifest,
-    Partition,
-    TouchedPart,
-    is_whole,
-    magnitude_of,
-    refuse_other_places,
-)
+from engine.facts.manifest import Manifest, Partition, TouchedPart, is_whole, magnitude_of, refuse_other_places
+from engine.facts.mapped import parts_of_loads, presence_of
 from engine.facts.rollups import answering, needed
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
@@ -39,6 +33,7 @@ from engine.model.fact_store import (
     DistinctSlice,
     LastKnownSlice,
     Presence,
+    PresenceByLoad,
     Question,
     RowSlice,
     Slice,
@@ -53,6 +48,8 @@ from server.base.waits import WAITS
 from server.warehouses.statements import PartSpans, StatementText
 from server.warehouses.tables import declared_kinds, misplaced, warehouse_table
 from server.warehouses.warehouse import SqlStatement, Warehouse
+
+DAYS = pl.Schema({DATE: pl.Date, ROWS: pl.Int64})  # of rows that are counted by day
 
 
 class AnswerPlan(Struct, frozen=True, kw_only=True):
@@ -162,15 +159,21 @@ class WarehouseFacts:
         """Return one row per span, key group and code of the counted dimension; see FactStore."""
         return self._answered(self._distinct(asked, within))
 
-    def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """Return the days that have rows; the manifest knows them for a cell that contains every row."""
-        parts = [part for part in self._here.partitions(domain, scenario) if load in (None, part.load)]
+        parts = self._here.partitions(domain, scenario)
         if within.is_everything or within.is_nothing or all(part.file for part in parts):
-            return Presence((), 0) if within.is_nothing else self._here.presence(domain, scenario, within, load)
-        plan = self._ask(domain, within, parts, pl.Schema({DATE: pl.Date, ROWS: pl.Int64}), StatementText.days)
-        counts = dict(self._answered(plan).collect().iter_rows())
-        undated = counts.pop(None, 0)
-        return Presence(tuple(sorted(counts)), undated)
+            return Presence((), 0) if within.is_nothing else self._here.presence(domain, scenario, within)
+        return presence_of(self._answered(self._ask(domain, within, parts, DAYS, StatementText.days)).collect().rows())
+
+    def presence_of_loads(self, domain: str, scenario: str, within: Cell, loads: Collection[str]) -> PresenceByLoad:
+        """Return the days that have rows of each of some loads; see FactStore. The statements are sent together."""
+        held = parts_of_loads(self._here.partitions(domain, scenario), loads)
+        if within.is_nothing or all(part.file for parts in held.values() for part in parts):
+            return self._here.presence_of_loads(domain, scenario, within, loads)
+        plans = {load: self._ask(domain, within, parts, DAYS, StatementText.days) for load, parts in held.items()}
+        found = zip(plans, self._read([*plans.values()], CURRENT.get()), strict=True)
+        return {load: presence_of(plans[load].frame(rows).collect().rows()) for load, rows in found}
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
         """Return the codes of a leaf dimension that occur in the rows; see FactStore."""
@@ -295,14 +298,7 @@ class WarehouseFacts:
 
     def _text(self, domain: str, touched: Sequence[TouchedPart], within: Cell, keys: Collection[str]) -> StatementText:
         """Return an empty statement about some parts. Raises Unavailable if they cannot answer."""
-        for part, _ in touched:
-            refuse_other_places(self._domains[domain], part)
-            lacking = ({*keys, *within.dimensions} - set(part.columns)) if part.columns else ()
-            if lacking:
-                raise Unavailable(
-                    f"{', '.join(sorted(lacking))} of {domain} came after the load {part.load}; its feeds must be "
-                    "loaded again."
-                )
+        refuse_parts(self._domains[domain], parts_of(touched), {*keys, *within.dimensions})
         return StatementText(self._warehouse.dialect, self._tables[domain], within)
 
     def _schema(
@@ -348,6 +344,17 @@ def split(
 def parts_of(touched: Sequence[TouchedPart]) -> list[Partition]:
     """Return the partitions that a question touches."""
     return [part for part, _ in touched]
+
+
+def refuse_parts(domain: Domain, parts: Sequence[Partition], keys: Collection[str]) -> None:
+    """Raise Unavailable if some partitions lack a column, or hold amounts to other decimal places."""
+    for part in parts:
+        refuse_other_places(domain, part)
+        if lacking := frozenset(keys).difference(part.columns) if part.columns else ():
+            raise Unavailable(
+                f"{', '.join(sorted(lacking))} of {domain.key} came after the load {part.load}; its feeds must be "
+                "loaded again."
+            )
 
 
 def touched_of(touched: Sequence[TouchedPart], spans: Sequence[Span]) -> PartSpans:

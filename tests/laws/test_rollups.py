@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.door import Door
-from engine.facts import rollups, writer
+from engine.facts import partition_writer, rollups
 from engine.facts.manifest import UNDATED, Partition
 from engine.model.catalogue import Domain
 from tests.laws.oracle.asking import ask, behind, told
@@ -65,8 +65,8 @@ def small_months_are_large(place: int | None) -> Iterator[list[tuple[tuple[str, 
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writer, "choose_rollups", choose)
-        patch.setattr(writer, "LEAST_ROWS", 1)
+        patch.setattr(partition_writer, "choose_rollups", choose)
+        patch.setattr(partition_writer, "LEAST_ROWS", 1)
         for least in ("LEAST_ROWS", "LEAST_READ", "LEAST_GAIN", "MOST_SPACE"):
             patch.setattr(rollups, least, 1)
         yield built

@@ -21,6 +21,7 @@ from engine.model.fact_store import (
     FactStore,
     LastKnownSlice,
     Presence,
+    PresenceByLoad,
     Question,
     RowSlice,
     Slice,
@@ -67,9 +68,9 @@ class AttachedFacts(WarehouseFacts):
             ids={key: [NULL_ID, *listed[1:]] for key, listed in ids.items()},
         )
 
-    def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """Return the days that had rows when the table was surveyed; only those of a version last. See FactStore."""
-        return replace(super().presence(domain, scenario, within, load), lasts=self._table.version is not None)
+        return replace(super().presence(domain, scenario, within), lasts=self._table.version is not None)
 
     def _text(self, domain: str, touched: Sequence[TouchedPart], within: Cell, keys: Collection[str]) -> StatementText:
         """Return an empty statement about some months of a scenario. Raises Unavailable if they cannot answer."""
@@ -226,9 +227,13 @@ class RoutedFacts:
         """See FactStore."""
         return self._of(asked.domain, asked.scenario).distinct(asked, within)
 
-    def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """See FactStore."""
-        return self._of(domain, scenario).presence(domain, scenario, within, load)
+        return self._of(domain, scenario).presence(domain, scenario, within)
+
+    def presence_of_loads(self, domain: str, scenario: str, within: Cell, loads: Collection[str]) -> PresenceByLoad:
+        """See FactStore."""
+        return self._of(domain, scenario).presence_of_loads(domain, scenario, within, loads)
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
         """See FactStore."""

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from psycopg.conninfo import make_conninfo
 
-from engine.facts import rollups, writer
+from engine.facts import partition_writer, rollups
 from engine.facts.manifest import pin_current
 from engine.model.errors import Unavailable
 from server.base.interfaces import StoreDown
@@ -142,7 +142,7 @@ i % 700, 'actual', i % 100, null, 1 from generate_series(0, 5999) as numbers(i)
 def test_a_survey_chooses_the_rollups_that_a_load_of_the_rows_would(
     unattached: AttachedBooks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (rollups, survey, writer):
+    for module in (rollups, survey, partition_writer):
         monkeypatch.setattr(module, "LEAST_ROWS", 5_000)
     chosen_by_data = DOMAIN.replace("rollups: [[account]]\n", "")
     unattached.run(f"create table FINANCE_LINES ({COLUMNS})")

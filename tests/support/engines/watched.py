@@ -1,12 +1,21 @@
 """A store of facts that tells every question before another store answers it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from engine.books.reader import Reader
-from engine.model.fact_store import DistinctSlice, FactStore, LastKnownSlice, Presence, Question, RowSlice, Slice
+from engine.model.fact_store import (
+    DistinctSlice,
+    FactStore,
+    LastKnownSlice,
+    Presence,
+    PresenceByLoad,
+    Question,
+    RowSlice,
+    Slice,
+)
 from engine.model.scope import Cell
 from engine.model.stopping import Stop
 
@@ -45,10 +54,15 @@ class WatchedStore:
         self.tell((asked, within))
         return self.store.distinct(asked, within)
 
-    def presence(self, domain: str, scenario: str, within: Cell, load: str | None = None) -> Presence:
+    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
         """Return presence."""
-        self.tell(("presence", domain, scenario, within, load))
-        return self.store.presence(domain, scenario, within, load)
+        self.tell(("presence", domain, scenario, within))
+        return self.store.presence(domain, scenario, within)
+
+    def presence_of_loads(self, domain: str, scenario: str, within: Cell, loads: Collection[str]) -> PresenceByLoad:
+        """Return the presence of loads."""
+        self.tell(("presence of loads", domain, scenario, within, frozenset(loads)))
+        return self.store.presence_of_loads(domain, scenario, within, loads)
 
     def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
         """Return codes."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from engine.facts import rollups, writer
+from engine.facts import partition_writer, rollups
 from engine.facts.manifest import pin_current
 from engine.facts.rollups import View, choose_rollups, greedy
 from engine.facts.writer import stage
@@ -27,7 +27,7 @@ def month(number: int, count: int) -> list[Fact]:
 
 @pytest.fixture(autouse=True)
 def _small_months_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for room in (rollups, writer):
+    for room in (rollups, partition_writer):
         monkeypatch.setattr(room, "LEAST_ROWS", LARGE)
     monkeypatch.setattr(rollups, "LEAST_READ", 1)
 

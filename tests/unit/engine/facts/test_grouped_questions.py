@@ -233,7 +233,7 @@ def test_nothing_lies_inside_a_cell_of_nothing(tmp_path: Path, kind: str) -> Non
     assert (presence.dates, presence.undated) == ((), 0)
     assert store.codes("gl", "actual", "account", NOTHING) == frozenset()
     assert store.unassigned("gl", "actual", ["account"], NOTHING) == frozenset()
-    assert not store.presence("gl", "actual", NOTHING, "load-gl-0").dates
+    assert not store.presence_of_loads("gl", "actual", NOTHING, ["load-gl-0"])
 
 
 @every_loaded_store

@@ -25,15 +25,7 @@ from engine.facts.manifest import Load, Manifest, Pin, current_version, pin_curr
 from engine.facts.writer import BooksLocked, stage
 from engine.model.calendar.periods import WITHOUT_DATE, Grain, Span
 from engine.model.catalogue import Domain, Measure
-from engine.model.fact_store import (
-    ROWS,
-    SPAN,
-    Aggregate,
-    AggregateFunction,
-    FactStore,
-    RowSlice,
-    Slice,
-)
+from engine.model.fact_store import ROWS, SPAN, Aggregate, AggregateFunction, FactStore, Presence, RowSlice, Slice
 from engine.model.formulas import FigureKind
 from engine.model.scope import EVERYTHING, NOTHING, AmountRange, Cell, CodeSet, Conjunction
 from tests.support.engines.attached_tables import ATTACHABLE, attached_facts
@@ -233,7 +225,8 @@ def test_presence_and_rows_are_those_of_plain_python(tmp_path: Path, kind: str, 
         assert presence.last(span) == max((day for day in days if span.holds(day)), default=None)
         assert presence.through == max(days, default=None)
         assert presence.undated == sum(day is None for _, day, *_ in mine)
-        assert store.presence("gl", "budget", cell, "load-gl-0") == presence  # the only load
+        of_load = store.presence_of_loads("gl", "budget", cell, ["load-gl-0"]).get("load-gl-0", Presence((), 0))
+        assert (of_load.dates, of_load.undated) == (presence.dates, presence.undated)  # the only load
         assert (presence.holds(WITHOUT_DATE), [*presence.days(WITHOUT_DATE)]) == (presence.undated > 0, [])
         without = RowSlice(domain="gl", scenario="budget", span=WITHOUT_DATE, columns=("date", "text"))
         texts = sorted(fact[5] for fact in mine if fact[1] is None)
@@ -307,8 +300,9 @@ def test_presence_names_leaves_without_a_member_and_the_loads_of_rows_that_are_s
     of_b = Cell.where("account", CodeSet(frozenset({codes["account"]["B"]})))
     for cell, unassigned, loads in ((EVERYTHING, {"centre"}, [True, True]), (of_b, set(), [False, True])):
         assert store.unassigned("gl", "actual", ["account", "centre"], cell) == unassigned
-        brought = [store.presence("gl", "actual", cell, load) for load in ("load-one-0", "load-two-1", "nothing")]
-        assert [known.dates for known in brought] == [(FIRST,) if held else () for held in (*loads, False)]
+        names = ("load-one-0", "load-two-1", "nothing")
+        brought = store.presence_of_loads("gl", "actual", cell, names)
+        assert [load in brought and brought[load].dates == (FIRST,) for load in names] == [*loads, False]
 
 
 @pytest.mark.parametrize(("together", "frames"), [(arrow.JOINED_ROWS, 1), (0, 4)])
