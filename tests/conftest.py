@@ -27,6 +27,7 @@ from tests.support.books.loads import (
     needs,
 )
 from tests.support.checks.memo_check import checked_memos
+from tests.support.engines.memory import MEMORY, holds_a_run
 from tests.support.machine.programs import mark
 from tests.support.service.servers import McpBooks, Server, connected, serving
 
@@ -53,8 +54,11 @@ SKIPPED: list[str] = []
 def pytest_configure(config: pytest.Config) -> None:
     """Give processes that the tests start a taken port; in CI take the default ports as well.
 
-    A server without free ports of its own cannot start then, as it could not while another server runs.
+    A server without free ports of its own cannot start then, as it could not while another server runs. The folders of
+    tests lie in memory where it holds them: stores and databases wait for the disk at each thing that they keep.
     """
+    if holds_a_run():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     taken = socket.create_server(("127.0.0.1", 0))
     config.add_cleanup(taken.close)
     port = taken.getsockname()[1]

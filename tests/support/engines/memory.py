@@ -1,8 +1,10 @@
 """A folder in memory, and loads, files, uploads and callers that keep the contracts of the stores, for tests."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from os import ST_NOEXEC, statvfs
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -14,6 +16,20 @@ from server.base.interfaces import ClaimsRecord, File, LoadCount, LoadQuery, Upl
 from server.feeds.feeds import LoadAttempt, LoadStatus
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - folders of a test of their own
+
+
+LARGE = 8 << 30  # bytes, several times what a run of all tests writes
+MEMORY_LEFT = re.compile(r"^MemAvailable: +(\d+) kB$", re.MULTILINE)
+
+
+def holds_a_run() -> bool:
+    """Tell whether the folders of all tests fit into memory, and what lies there may be run."""
+    known = Path("/proc/meminfo")
+    if not (MEMORY.is_dir() and known.is_file()):
+        return False
+    disk, left = statvfs(MEMORY), MEMORY_LEFT.search(known.read_text())
+    room = min(disk.f_bavail * disk.f_frsize, 1024 * int(left[1]) if left else 0)
+    return room > LARGE and not disk.f_flag & ST_NOEXEC
 
 
 @contextmanager
