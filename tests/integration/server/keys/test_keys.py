@@ -106,11 +106,14 @@ def test_the_instance_answers_over_http_what_it_answers_here(keyed: Path, served
 @pytest.mark.parametrize("key", SHOWN)
 def test_an_answer_differs_without_the_key(keyed: Path, served: dict[str, Json], tmp_path: Path, key: str) -> None:
     written, call = SHOWN[key]
-    folder, state = without_key(keyed, tmp_path / "instance", written), keyed / "state"
-    if not key.startswith(("profiles", "scenarios", "statements")):
-        state = tmp_path / "state"
-        load(folder, state)
-    assert asked_here(folder, state, call)[call] != served[call]
+    folder = without_key(keyed, tmp_path / "instance", written)
+    if not key.startswith("integrations"):  # over the same rows, unless they are read in another way without the key
+        answers = asked_here(folder, keyed / "state", call, "feeds")
+        if "error" not in answers[call] and answers["feeds"] == served["feeds"]:
+            assert answers[call] != served[call]
+            return
+    load(folder, tmp_path / "state")
+    assert asked_here(folder, tmp_path / "state", call)[call] != served[call]
 
 
 @pytest.mark.parametrize("key", NEEDED)
