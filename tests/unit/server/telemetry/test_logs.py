@@ -78,7 +78,7 @@ def test_everybodys_events_go_the_same_way(lines: Lines) -> None:
         logging.getLogger(name).warning("from %s", name, extra={"color_message": "in colour"})
     logging.getLogger("mcp.server").info("of every request")
     with warnings.catch_warnings():
-        warnings.simplefilter("always")
+        warnings.simplefilter("always", DeprecationWarning)  # not what the garbage of other tests left open
         warnings.warn("deprecated thing", DeprecationWarning, stacklevel=1)
     said = lines()
     assert len(said) == 4
