@@ -111,14 +111,30 @@ def test_an_expired_result_is_refused_alike(tmp_path: Path) -> None:
         assert told == [unknown]
 
 
-def test_a_desktop_host_reads_a_result_and_no_file_stays(small_instance: tuple[Path, Path]) -> None:
-    with hosting(*small_instance) as host:
+def test_a_desktop_host_reads_a_result_and_no_file_stays(own: tuple[Path, Path]) -> None:
+    with hosting(*own) as host:
         host.shake_hands()
         report = host.call("run_statement", **SMALL_ASKED)
         (page,) = host.ask("resources/read", uri=f"tieout://dataset/{report['data_ref']}")["result"]["contents"]
         assert json.loads(page["text"])["label"] == report["label"]
-        fault = host.ask("resources/read", uri="tieout://dataset/ds_none")["error"]
-        assert (fault["code"], fault["message"]) == (-32602, GONE)
+        assert [path for path in (own[1] / "files").rglob("*") if path.is_file()] == []
+
+
+def test_a_desktop_host_is_refused_an_expired_result_as_one_that_never_was(own: tuple[Path, Path]) -> None:
+    with hosting(*own, SVC_SNAPSHOT_SECONDS="2", SVC_SNAPSHOT_IDLE_SECONDS="2") as host:
+        host.shake_hands()
+        reference = host.call("run_statement", **SMALL_ASKED)["data_ref"]
+
+        def read(key: str) -> dict[str, Any]:
+            return host.ask("resources/read", uri=f"tieout://dataset/{key}")
+
+        while "error" not in (expired := read(reference)):
+            pass
+        unknown = read("ds_" + "a" * 32)["error"]
+        assert (unknown["code"], unknown["message"]) == (-32602, GONE)
+        assert json.dumps(expired["error"]).replace(reference, "KEY") == json.dumps(unknown).replace(
+            "ds_" + "a" * 32, "KEY"
+        )
 
 
 @pytest.mark.parametrize(("version", "kinds"), [("2025-03-26", ["text"]), ("2025-06-18", ["text", "resource_link"])])
