@@ -1,11 +1,13 @@
 """A real identity provider in a process of its own, clients of it, and a person who logs in."""
 
+import asyncio
 import json
 import os
 import re
 import signal
 import ssl
 import subprocess
+from asyncio.subprocess import PIPE
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +31,7 @@ HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 SECRET = "of the tests, of the tests alone"  # noqa: S105 - of a provider that lives as long as a test
 BACK = "http://127.0.0.1:9/back"  # where logins lead back to; nobody has to listen there
+BROWSING_SECONDS = 60.0
 FORM = re.compile(r'action="([^"]+)"')
 PROMPT = re.compile(r'name="prompt" value="(\w+)"')
 PATHS = {"": "", "keycloak": "/realms/tieout", "okta": "/oauth2/default", "auth0": "/"}  # of issuers by preset
@@ -228,6 +231,25 @@ class Person:
     async def come_back(self) -> AuthorizationCodeResult:
         """Return with what the provider said."""
         return AuthorizationCodeResult(code=self._back["code"], state=self._back["state"], iss=self._back.get("iss"))
+
+
+@dataclass(kw_only=True)
+class PersonAtABrowser(Person):
+    """Who logs in in a browser."""
+
+    node: str
+    chromium: str
+
+    async def follow(self, url: str) -> None:
+        """Log in at an address."""
+        self.logins += 1
+        command = [self.node, str(HERE / "browser_login.mjs"), url, BACK, self.name]
+        environment = {**os.environ, "CHROMIUM": self.chromium}
+        process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=environment)
+        told, complaint = await asyncio.wait_for(process.communicate(), BROWSING_SECONDS)
+        assert process.returncode == 0, complaint.decode()
+        query = parse_qs(urlsplit(told.decode().strip()).query)
+        self._back = {key: values[0] for key, values in query.items()}
 
 
 def oauth(url: str, kept: ClientStorage, person: Person) -> OAuthClientProvider:

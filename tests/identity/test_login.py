@@ -15,7 +15,18 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from scripts.verification import Credentials, Verification
-from tests.identity.providing import SECRET, ClientStorage, IdentityProvider, Person, http, oauth, providing
+from tests.identity.providing import (
+    SECRET,
+    ClientStorage,
+    IdentityProvider,
+    Person,
+    PersonAtABrowser,
+    http,
+    oauth,
+    providing,
+)
+from tests.support.machine.browsers import WIDGETS
+from tests.support.machine.programs import missing, needs_program
 from tests.support.service.issuers import rsa_key
 from tests.support.service.operations import metric
 from tests.support.service.proxies import Proxy, proxying
@@ -108,6 +119,19 @@ def test_a_login_at_a_provider_with_a_preset_needs_nothing_but_the_preset(
     header, claims = (decoded(part) for part in kept.tokens.access_token.split(".")[:2])
     assert (header.get("typ"), claims["iss"]) == ({"okta": None}.get(shape, "JWT"), running.provider.url)
     assert OF_SHAPES[shape] <= claims.keys()
+
+
+@pytest.mark.program("chromium")
+@pytest.mark.parametrize("shape", ["keycloak", "okta", "auth0"])
+def test_a_person_logs_in_at_such_a_provider_in_a_browser(
+    shape: str, node: Path, books: tuple[Path, Path], tmp_path: Path
+) -> None:
+    if not (WIDGETS / "node_modules").is_dir():
+        missing("widgets/node_modules is not there; run: npm ci --prefix widgets --ignore-scripts")
+    person = PersonAtABrowser(node=str(node), chromium=str(needs_program("chromium")))
+    with stack(node, tmp_path, books, shape=shape) as running:
+        assert with_client(running, "auto", ClientStorage(), person, figure) == [[120]]
+    assert person.logins == 1
 
 
 @pytest.mark.parametrize(("shape", "preset"), [("okta", "keycloak"), ("keycloak", "okta"), ("auth0", "keycloak")])
