@@ -2,11 +2,13 @@
 
 import gc
 import os
+import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import httpcore2
@@ -57,8 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
     A server without free ports of its own cannot start then, as it could not while another server runs. The folders of
     tests lie in memory where it holds them: stores and databases wait for the disk at each thing that they keep.
     """
-    if holds_a_run():
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    if "PYTEST_DEBUG_TEMPROOT" not in os.environ and holds_a_run():  # a folder of this run, which no other one clears
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = root = mkdtemp(prefix="tieout-tests-", dir=MEMORY)
+        config.add_cleanup(partial(shutil.rmtree, root, ignore_errors=True))
     taken = socket.create_server(("127.0.0.1", 0))
     config.add_cleanup(taken.close)
     port = taken.getsockname()[1]
