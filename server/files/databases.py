@@ -31,7 +31,7 @@ from server.files.sqlite import sqlite_rows
 PIECE = 500_000  # rows in memory at once
 CONNECT_SECONDS = 10
 CANCEL_SECONDS = 5.0  # that a driver has to end a cancelled query; afterwards it is left to the end of the process
-AGAIN_SECONDS = 0.1  # between two attempts to cancel a query
+AGAIN_SECONDS = 0.1  # between two looks for an interrupt, and between two attempts to cancel a query
 Parameter = str | date
 Options = Mapping[str, str]
 Done = TypeVar("Done")
@@ -188,6 +188,8 @@ class DriverThread:
         ended: Future[Done] = Future()
         try:
             self._calls.put((call, ended))
+            while not ended.done():  # a signal that comes just before a wait, or to another thread, does not end it
+                wait([ended], AGAIN_SECONDS)
             return ended.result()
         except KeyboardInterrupt:
             self._give_up(ended, cancel)

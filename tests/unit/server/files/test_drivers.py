@@ -5,6 +5,8 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from signal import SIGINT, pthread_kill
+from threading import Event, get_ident
 from time import sleep
 from typing import Any
 from unittest.mock import Mock
@@ -24,6 +26,7 @@ from tests.support.books.ledgers import FEBRUARY, LEDGER, ledger, revenue
 from tests.support.books.loads import load_feeds
 from tests.support.engines.flight_sql import TOKEN, flight_sql
 from tests.support.service.pauses import interrupted
+from tests.support.service.servers import DEADLINE
 
 QUERY = f"{ledgers.QUERY} and :company <> 'x'"  # a parameter twice
 KINDS = ("sqlite", "duckdb", "flightsql", "adbc", "adbc by name")
@@ -166,6 +169,18 @@ def test_what_a_driver_opens_while_an_interrupt_comes_is_closed() -> None:
     thread.end()
     connection.close.assert_called_once_with()
     assert not thread.is_stuck
+
+
+def test_an_interrupt_that_another_thread_takes_ends_the_call() -> None:
+    thread, cancelled, answers = DriverThread(), Event(), []  # as one that comes just before the wait
+
+    def call() -> None:
+        pthread_kill(get_ident(), SIGINT)
+        answers.append(cancelled.wait(DEADLINE))
+
+    with pytest.raises(KeyboardInterrupt):
+        thread.run(call, cancelled.set)
+    assert answers == [True]
 
 
 def test_a_query_that_begins_after_the_interrupt_ends_as_well(embedded_server: str) -> None:
