@@ -8,7 +8,6 @@ ROWS ?= 150000
 MINUTES ?= 30
 unexport PYTHONDONTWRITEBYTECODE  # where it is set, each process that a test starts compiles the service anew
 NPM := $(shell command -v npm 2>/dev/null)
-VIEWS := $(shell find widgets -name node_modules -prune -o -name dist -prune -o -name node.done -prune -o -type f -print)
 SUITES := tests/conformance tests/identity
 BEYOND := conformance identity integration/browser integration/installed integration/stack oracles  # of tests/, in test-all alone
 PYTEST = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations=25
@@ -16,7 +15,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 WHEEL = dist/tieout-$(VERSION)-py3-none-any.whl
 MCPB := bundle/node_modules/.bin/mcpb
 
-.PHONY: wheel bundle widgets screenshots goldens audit secrets serve test test-all test-deep test-mutations lint lint-python bench verify-upgrade schemas docs gallery constraints ci-deps clean
+.PHONY: wheel bundle widgets screenshots goldens audit secrets serve test test-all test-beyond test-deep test-mutations lint bench verify-upgrade schemas docs gallery constraints ci-deps clean
 .DELETE_ON_ERROR:
 
 serve: $(VENV)/runtime.done $(DEMO)/.tieout/store/CURRENT  ## serve the demo books to MCP clients on this machine
@@ -28,6 +27,10 @@ test: lint $(if $(NPM),widgets)  ## lint, types, architecture and every test but
 
 test-all: lint $(SUITES:=/node.done) bundle/node.done $(if $(NPM),widgets)  ## also the browser, conformance, logins, the installed wheel, the stack and real books; the laws on more books
 	HYPOTHESIS_PROFILE=whole $(PYTEST)
+
+test-beyond: $(SUITES:=/node.done) bundle/node.done $(if $(NPM),widgets)  ## what test-all has beyond test, and the tests that the file SKIPPED names
+	$(if $(NPM),cd widgets && $(NPM) run --silent check)
+	HYPOTHESIS_PROFILE=whole $(PYTEST) $(BEYOND:%=tests/%) $(SKIPPED:%=@%)
 
 test-deep: $(VENV)/dev.done $(SUITES:=/node.done) bundle/node.done $(if $(NPM),widgets)  ## each part of the deep tests for MINUTES; PARTS="laws kills" chooses
 	$(BIN)/python -m tests.deep $(MINUTES) $(PARTS)
@@ -50,24 +53,18 @@ widgets: widgets/dist/built  ## the views of results that MCP hosts show; takes 
 screenshots: widgets $(VENV)/dev.done  ## the pictures of the documentation, taken anew; takes Chromium
 	PICTURES=$(CURDIR)/docs/screenshots $(BIN)/python -m pytest -q tests/integration/browser -k pictures
 
-widgets/dist/built: widgets/node.done $(VIEWS)
+widgets/dist/built: widgets/node.done $(shell find widgets -name node_modules -prune -o -name dist -prune -o -type f -print)
 	@echo "building the views …"
 	cd widgets && node build.mjs
 	touch $@
 
-lint: $(VENV)/dev.done $(if $(NPM),widgets/node.done)  ## style, types and import contracts: of Python and of the views at the same time
-	@$(MAKE) --no-print-directory --output-sync -j 2 lint-python $(if $(NPM),widgets/dist/checked)
-
-lint-python:
+lint: $(VENV)/dev.done $(if $(NPM),widgets/node.done)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m scripts.class_sizes
-
-widgets/dist/checked: widgets/node.done $(VIEWS)
-	cd widgets && npm run --silent check
-	@mkdir -p $(@D) && touch $@
+	$(if $(NPM),cd widgets && $(NPM) run --silent check)
 
 bench: $(VENV)/dev.done  ## the benches at their stated sizes; see benches/README.md
 	$(BIN)/python -m benches

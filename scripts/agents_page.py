@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bpe_openai import get_encoding
+
 from benches.books import demo_books
 from scripts.tools_page import LEFT_OUT, block, masked, shortened
 from tests.support.books.demo import ROWS
@@ -346,8 +348,6 @@ def section(conversation: Conversation, ask: Ask) -> Iterator[str]:
 
 def tokens(answer: Json) -> int:
     """Return about how many o200k tokens an answer has, to the next ten, whatever its references are."""
-    from bpe_openai import get_encoding  # noqa: PLC0415 - it reads every vocabulary, which the collection of tests is spared
-
     text = json.dumps(masked(answer), separators=(",", ":"), ensure_ascii=False).replace(LEFT_OUT, REFERENCE)
     return -(-len(get_encoding("o200k_base").encode(text)) // 10) * 10
 

@@ -1,7 +1,7 @@
 """The programs that tests run beside Python: where each is, and what becomes of a test on a machine without it.
 
 A test that runs one of NEEDED is marked with it: `@pytest.mark.program("nginx")`. It is skipped where the program is
-not installed, and the reason names the program. `.ci/bare` runs the marked tests without the programs.
+not installed, and the reason names the program. `.ci/bare` runs the marked tests where none is installed.
 """
 
 import os

@@ -2,7 +2,8 @@
 
 It starts Docker Engine in namespaces of its own, installs the stack as docs/operations/install.md says, and prints a
 table: what is held, the result, the seconds. Images stay in the user's cache folder. Names of checks leave out the
-others, but for the installation. Where no engine can start, it says why in one line, which is no failure.
+others, but for the installation. `--skipped FILE` runs `make test` in a container first and writes the tests that are
+skipped there. Where no engine can start, it says why in one line, which is no failure.
 """
 
 import fcntl
@@ -11,7 +12,7 @@ import shutil
 import sys
 import time
 import traceback
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
@@ -26,6 +27,7 @@ from tests.integration.stack.containers.engine import (
     run_inside,
     wait_at_gate,
 )
+from tests.integration.stack.containers.suite import run_suite
 from tests.support.service.hosts import Authority
 
 MODULE = "tests.integration.stack.containers"
@@ -65,19 +67,22 @@ def tried(step: Step, stack: InstalledStack) -> bool:
     return result == "ok"
 
 
-def run_steps(stack: InstalledStack, chosen: Sequence[str]) -> int:
+def run_steps(stack: InstalledStack, asked: Namespace) -> int:
     """Install and check; return 1 where a row failed."""
-    for step in install.STEPS:
-        if not tried(step, stack):
-            return 1
-    checks = [check for check in CHECKS if not chosen or check.__name__ in chosen]
+    steps = [install.standins, *([run_suite] if asked.skipped else []), *install.STEPS]
+    if not all(tried(step, stack) for step in steps):
+        return 1
+    checks = [check for check in CHECKS if not asked.checks or check.__name__ in asked.checks]
     results = [tried(check, stack) for check in checks]
-    say(f"{len(install.STEPS) + sum(results)} of {len(install.STEPS) + len(checks)} hold")
+    if asked.skipped:
+        shutil.copy(stack.skipped, asked.skipped)
+    say(f"{len(steps) + sum(results)} of {len(steps) + len(checks)} hold")
     return 0 if all(results) else 1
 
 
-def inside(work: Path, chosen: Sequence[str]) -> int:
+def inside(asked: Namespace) -> int:
     """Run the stack in these namespaces."""
+    work: Path = asked.work
     wait_at_gate()
     lay_out_machine(work, [HOST])
     (work / "tls").mkdir()
@@ -88,7 +93,7 @@ def inside(work: Path, chosen: Sequence[str]) -> int:
         say(f"Docker Engine {stack.docker('version', '--format={{.Server.Version}}')}, {work}")
         stack.clear()
         try:
-            status = run_steps(stack, chosen)
+            status = run_steps(stack, asked)
             if status:
                 logs = stack.shell("docker compose logs --no-color", check=False) if stack.folder.exists() else None
                 (work / "stack.log").write_text(logs.told if logs else "")
@@ -97,12 +102,15 @@ def inside(work: Path, chosen: Sequence[str]) -> int:
             stack.clear()
 
 
-def outside(work: Path, chosen: Sequence[str]) -> int:
+def outside(asked: Namespace) -> int:
     """Run this module in new namespaces, one run of the machine at a time."""
+    work = Path(mkdtemp(prefix="tieout-stack-", dir="/var/tmp"))
+    work.chmod(0o755)
+    skipped = ["--skipped", str(asked.skipped.resolve())] if asked.skipped else []
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        status = run_inside(MODULE, ["--work", str(work), *chosen])
+        status = run_inside(MODULE, ["--work", str(work), *skipped, *asked.checks])
     if status == 0:
         shutil.rmtree(work)
     return status
@@ -112,12 +120,11 @@ def main() -> int:
     """Run all; 1 where a check fails, 0 also where no engine can start, which the last line says."""
     parser = ArgumentParser(prog=f"python -m {MODULE}")
     parser.add_argument("checks", nargs="*", choices=[*(check.__name__ for check in CHECKS), []])
-    parser.add_argument("--work", type=Path)
+    parser.add_argument("--skipped", type=Path, metavar="FILE")
+    parser.add_argument("--work", type=Path, help=SUPPRESS)
     asked = parser.parse_args()
-    work = asked.work or Path(mkdtemp(prefix="tieout-stack-", dir="/var/tmp"))
-    work.chmod(0o755)
     try:
-        return (inside if GATE in os.environ else outside)(work, asked.checks)
+        return (inside if GATE in os.environ else outside)(asked)
     except NoEngine as refused:
         say(f"no container engine can start: {refused}")
         return 0

@@ -77,6 +77,11 @@ class InstalledStack:
         return self.work / "stack"
 
     @property
+    def skipped(self) -> Path:
+        """The file of the tests that `make test` skips in a container."""
+        return self.work / "skipped" / "tests.txt"
+
+    @property
     def instance(self) -> Path:
         """The folder of the instance."""
         return self.work / "instance"

@@ -50,6 +50,11 @@ def digest() -> str:
     return sha256(b"\0".join([*parts, json.dumps(made_of).encode()])).hexdigest()[:16]
 
 
+def debian_image() -> str:
+    """Return the name of the image of Debian's packages that the others begin with."""
+    return f"tieout-standin-debian:{digest()}"
+
+
 def build_standins(docker: Run, folder: Path) -> str:
     """Build the stand-ins that are not there yet; return what was done."""
     label, asked = digest(), names()
@@ -57,7 +62,7 @@ def build_standins(docker: Run, folder: Path) -> str:
     wanted = {kind: name for kind, name in asked.items() if label not in labels(docker, name)}
     if not wanted:
         return f"{len(asked)} stand-ins from the cache, {label}"
-    debian = f"tieout-standin-debian:{label}"
+    debian = debian_image()
     if label not in labels(docker, debian):
         import_debian(docker, folder / "root", debian, label)
     for kind, name in wanted.items():

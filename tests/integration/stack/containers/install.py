@@ -143,4 +143,4 @@ def statement(_: InstalledStack) -> str:
     return f"actual {actual:,}, budget {budget:,}"
 
 
-STEPS = (standins, checkout, images, unreadable_instance, checked, brought_up, loaded, readyz, statement)
+STEPS = (checkout, images, unreadable_instance, checked, brought_up, loaded, readyz, statement)
