@@ -5,7 +5,7 @@ is ever invalidated. Those made of members alone are named by the tables of thes
 where they have the same tables, as most loads bring facts.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import reduce
@@ -23,7 +23,7 @@ from engine.model.errors import Unavailable
 from engine.model.fact_store import Backend, FactLoad, FactStore, Versions
 from engine.model.members.member_sets import DerivedMembers, LeafMembers, MemberSet
 from engine.model.members.trees import leaf_members, ragged_nodes
-from engine.model.scope import UNASSIGNED, CodeSet, Cut
+from engine.model.scope import UNASSIGNED, Cell, CodeSet, Cut
 
 Value = TypeVar("Value")
 Size = int | Callable[[Value], int]  # approximate size in members, or a function that computes it
@@ -49,6 +49,18 @@ class OfMembers(NamedTuple):
     identities: frozenset[str]
 
 
+class OfRows(NamedTuple):
+    """The key of a memo that is made of a cell of the rows of one scenario of one domain, and the identities of these.
+
+    They are those of the rows, and of the codes and tables of the dimensions that the cell restricts.
+    """
+
+    name: tuple[Hashable, ...]
+    within: Cell
+    rows: str
+    identities: frozenset[str]
+
+
 class Books:
     """One version of the books: a catalogue and the data of a backend."""
 
@@ -61,8 +73,10 @@ class Books:
         self._identities: Mapping[str, frozenset[str]] = {
             key: self._identities_of(dimension) for key, dimension in catalogue.dimensions.items()
         }
+        self._rows = backend.row_identities()
         self._turns: dict[Hashable, Lock] = {}  # held while a memo is made
-        self._memos = {} if before is None else before.memos_of_members(self._identities.values())
+        held = frozenset(self._rows.values()).union(*self._identities.values())
+        self._memos = {} if before is None else before.memos_of(held)
         self._memo_members = sum(size for _, size in self._memos.values())
         self._lock = Lock()
 
@@ -138,12 +152,26 @@ class Books:
             self._memos[key] = memo
         return memo
 
-    def memos_of_members(self, identities: Iterable[frozenset[str]]) -> dict[Hashable, Memo]:
-        """Return the memos that are made of members alone, of codes and tables with some of these identities."""
-        held = frozenset[str]().union(*identities)
+    def memos_of(self, held: frozenset[str]) -> dict[Hashable, Memo]:
+        """Return the memos that are made alone of members and rows with some of these identities."""
         with self._lock:
             known = list(self._memos.items())
-        return {key: memo for key, memo in known if isinstance(key, OfMembers) and key.identities <= held}
+        return {key: memo for key, memo in known if isinstance(key, OfMembers | OfRows) and key.identities <= held}
+
+    def memo_of_rows(
+        self,
+        name: tuple[Hashable, ...],
+        place: tuple[str, str],
+        within: Cell,
+        make: Callable[[], Value],
+        size: Size[Value],
+    ) -> Value:
+        """Return a memo made of the rows of a scenario of a domain within a permission: versions with them share it."""
+        rows = self._rows.get(place)
+        if rows is None:
+            return self.memo((*name, *place, within), make, size)
+        of = (self._identities.get(dimension, frozenset[str]()) for dimension in within.dimensions)
+        return self.memo(OfRows(name, within, rows, frozenset({rows}).union(*of)), make, size)
 
     def _identities_of(self, dimension: Dimension) -> frozenset[str]:
         leaf = self.catalogue.dimensions.get(dimension.leaf)
@@ -169,11 +197,8 @@ class Books:
 
         A load gives new ids the next codes. So codes tell which members rows brought first, hidden rows included.
         """
-        return self.memo(("id ranks", key), lambda: self._id_ranks(key), self._backend.leaf_count(key), of=(key,))
-
-    def _id_ranks(self, key: str) -> pl.Series | None:
-        ids = pl.Series(self.leaf(key).member_ids[1:], dtype=pl.String)
-        return None if ids.is_sorted() else pl.concat([pl.Series([0], dtype=pl.UInt32), ids.rank("ordinal")])
+        count = self._backend.leaf_count(key)
+        return self.memo(("id ranks", key), lambda: ranks_of(self.leaf(key).member_ids), count, of=(key,))
 
     def codes(self, cut: Cut) -> CodeSet | None:
         """Return the leaf codes that a cut selects. None if a deny names an unknown member or no member is loaded.
@@ -184,20 +209,7 @@ class Books:
         def size(codes: CodeSet | None) -> int:
             return len(cut.ids) + (codes.named() if codes else 0)
 
-        return self.memo(("codes", cut), lambda: self._codes(cut), size, of=(cut.dimension,))
-
-    def _codes(self, cut: Cut) -> CodeSet | None:
-        try:
-            members = self.members(cut.dimension)
-        except Unavailable:
-            return None
-        known = [member for member in cut.ids if members.has(member)]
-        named = frozenset[int]().union(*(members.below(member) for member in known))
-        if not cut.deny:
-            return CodeSet(named)
-        if len(known) < len(cut.ids):
-            return None
-        return CodeSet(named | members.unassigned(), complement=True)
+        return self.memo(("codes", cut), lambda: codes_of(cut, self), size, of=(cut.dimension,))
 
     def holds(self, domain: str) -> bool:
         """Tell whether a domain has facts."""
@@ -263,6 +275,27 @@ class Books:
 
     def _table(self, name: str | None) -> pl.DataFrame | None:
         return self._backend.table(name) if name else None
+
+
+def codes_of(cut: Cut, books: Books) -> CodeSet | None:
+    """Return the leaf codes that a cut selects in some books."""
+    try:
+        members = books.members(cut.dimension)
+    except Unavailable:
+        return None
+    known = [member for member in cut.ids if members.has(member)]
+    named = frozenset[int]().union(*(members.below(member) for member in known))
+    if not cut.deny:
+        return CodeSet(named)
+    if len(known) < len(cut.ids):
+        return None
+    return CodeSet(named | members.unassigned(), complement=True)
+
+
+def ranks_of(member_ids: Sequence[str]) -> pl.Series | None:
+    """Return the rank of each id, the null member's first; None if they ascend."""
+    ids = pl.Series(member_ids[1:], dtype=pl.String)
+    return None if ids.is_sorted() else pl.concat([pl.Series([0], dtype=pl.UInt32), ids.rank("ordinal")])
 
 
 class Shelf:

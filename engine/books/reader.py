@@ -122,8 +122,7 @@ class Reader:
     @property
     def data_version(self) -> str:
         """A digest of everything visible. It changes when any of it changes."""
-        granted = (place for place, cell in self._cells.items() if not cell.is_nothing)
-        each = (self.version(domain, scenario) for scenario, domain in granted)
+        each = (self.version(place[1], place[0]) for place, cell in self._cells.items() if not cell.is_nothing)
         return self.memo_as_seen(("data version",), lambda: sha256("\n".join(each).encode()).hexdigest()[:12])
 
     def cell(self, scenario: str, domain: str) -> Cell:
@@ -317,9 +316,8 @@ class Reader:
 
     def _find_codes_with_rows(self, leaf: str) -> frozenset[int]:
         """Return the codes of a leaf dimension in the visible rows of all scenarios and domains."""
-        return frozenset().union(
-            *(self.codes_with_rows(domain, scenario, leaf) for scenario, domain in self._having(leaf))
-        )
+        having = self._having(leaf)
+        return frozenset().union(*(self.codes_with_rows(domain, scenario, leaf) for scenario, domain in having))
 
     def codes_with_rows(
         self, domain: str, scenario: str, leaf: str, sides: frozenset[str] = frozenset()
@@ -328,8 +326,8 @@ class Reader:
         within = self.shared_cell({scenario, *sides}, domain)
         if within.is_nothing:
             return frozenset()
-        key = ("codes with rows", domain, scenario, leaf, within)
-        return self._books.memo(key, lambda: self._store.codes(domain, scenario, leaf, within), len)
+        made = partial(self._store.codes, domain, scenario, leaf, within)
+        return self._books.memo_of_rows(("codes with rows", leaf), (domain, scenario), within, made, len)
 
     def cut_cell(self, cuts: Cuts) -> Cell:
         """Return the cell that restrictions of the catalogue select. Ids that are not loaded select nothing."""
@@ -364,8 +362,15 @@ class Reader:
     def presence(self, domain: str, scenario: str, cut: Cell, sides: Iterable[str] = ()) -> Presence:
         """Return FactStore.presence within `cut` and the cell visible in the scenario and in all `sides`."""
         within = self.shared_cell({scenario, *sides}, domain) & cut
-        key = ("presence", domain, scenario, within)
-        return self._books.memo(key, lambda: self._store.presence(domain, scenario, within))
+        made = partial(self._store.presence, domain, scenario, within)
+        if not cut.is_everything:
+            return self._books.memo(("presence of filter", domain, scenario, within), made, days_of)
+        return self._books.memo_of_rows(("presence",), (domain, scenario), within, made, days_of)
+
+
+def days_of(presence: Presence) -> int:
+    """Return how many days a presence lists."""
+    return len(presence.dates)
 
 
 # Labels. An inner node can take its name and code from its posting leaf. If the reader may not see that leaf, the node

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 
 import polars as pl
@@ -117,6 +119,27 @@ class ArrowBackend:
         stored = [table.file for name, table in self._manifest.tables.items() if name in tables]
         return [loaded.id for part in self._partitions(domain, scenario) for loaded in part.loaded] + stored
 
+    def row_identities(self) -> Mapping[tuple[str, str], str]:
+        """Return the identity of the files of each scenario of a domain. Rows that are elsewhere have none."""
+        return {
+            place: identity for place, parts in self._by_scenario.items() if (identity := identity_of(place, parts))
+        }
+
+    @cached_property
+    def _by_scenario(self) -> Mapping[tuple[str, str], Sequence[Partition]]:
+        found: dict[tuple[str, str], list[Partition]] = {}
+        for domain, partitions in self._manifest.facts.items():
+            for part in partitions:
+                found.setdefault((domain, part.scenario), []).append(part)
+        return found
+
     def _partitions(self, domain: str, scenario: str | None = None) -> Sequence[Partition]:
-        partitions = self._manifest.facts.get(domain, ())
-        return [part for part in partitions if scenario is None or part.scenario == scenario]
+        if scenario is None:
+            return self._manifest.facts.get(domain, ())
+        return self._by_scenario.get((domain, scenario), ())
+
+
+def identity_of(place: tuple[str, str], parts: Sequence[Partition]) -> str:
+    """Return the digest of the files that hold some rows, an empty text if any of these are elsewhere or may change."""
+    files = sorted(part.file for part in parts if part.token is None)
+    return sha256("\n".join((*place, *files)).encode()).hexdigest() if len(files) == len(parts) and all(files) else ""

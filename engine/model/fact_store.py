@@ -355,6 +355,12 @@ class Backend(Protocol):
         Two versions with the same identities hold the same codes and tables.
         """
 
+    def row_identities(self) -> Mapping[tuple[str, str], str]:
+        """Return the identity of the rows of each domain and scenario: versions with it hold them under equal codes.
+
+        Rows that can change while the version is open have none.
+        """
+
     def load_of(self, table: str) -> str | None:
         """Return the id of the load of a table of members, nodes or rates."""
 

@@ -30,7 +30,11 @@ UNTOLD: Mapping[str, set[Part]] = {  # parts that tell no values apart in these 
     "these books hold days, and so carry every window; mutations take each part out": {
         *(("uncarried", "1"), ("uncarried", "2")),
     },
+    "rows of an engine and of attached tables keep their names in the key; here such are places without rows": {
+        *(("presence", "1"), ("presence", "2"), ("presence", "3")),
+    },
     "no two keys here differ in it alone": {
+        ("presence of filter", "1"),
         *(("classes", "1"), ("counted", "2"), ("id ranks", "tables"), ("unreached", "1"), ("unreached", "profiles")),
     },
 }

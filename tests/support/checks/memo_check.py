@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.books.books import Books, OfMembers
+from engine.books.books import Books, OfMembers, OfRows
 from engine.model.caching import LazyTable
 from engine.plans.accumulators import BatchAmounts
 from engine.plans.figures import FigurePlan, Figures
@@ -103,6 +103,8 @@ class Checks:
 
 def name_of(key: object) -> str:
     """Return the name of a memo of the books."""
+    if isinstance(key, OfRows):
+        return str(key.name[0])
     while isinstance(key, OfMembers) or (isinstance(key, tuple) and key[0] in ("for all", "as seen")):
         key = key.key if isinstance(key, OfMembers) else key[-1]
     return str(key[0] if isinstance(key, tuple) else key)

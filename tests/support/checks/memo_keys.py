@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.books.books import Books, OfMembers
+from engine.books.books import Books, OfMembers, OfRows
 from tests.support.answers.differences import difference
 from tests.support.checks.memo_check import name_of
 
@@ -52,6 +52,12 @@ def places(key: Any) -> Iterator[tuple[str, Hashable]]:
     if isinstance(key, OfMembers):
         yield "tables", key.identities
         yield from places(key.key)
+    elif isinstance(key, OfRows):
+        yield from (
+            ("rows", key.rows),
+            ("within", key.within),
+            *((str(at), part) for at, part in enumerate(key.name[1:], 1)),
+        )
     elif isinstance(key, tuple) and key[0] == "as seen":
         yield "profiles", key[1]
         yield from places(key[2])
