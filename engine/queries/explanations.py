@@ -120,13 +120,14 @@ def bases_of(figure: Metric | LineReference, written: str, reader: Reader) -> fr
 
 def line_of(reference: LineReference, written: str, reader: Reader) -> Line:
     """Return the line of a reference, of a node the line that it stands below; UnknownName if there is none."""
-    for line in reference.statement.lines:
+    lines = [line for line in reference.statement.lines if not isinstance(line, HeaderLine)]
+    for line in lines:
         is_below = isinstance(line, RollupLine) and reference.line.startswith(f"{line.dimension}.")
-        if (line.key == reference.line or is_below) and not isinstance(line, HeaderLine):
+        if line.key == reference.line or is_below:
             return line
-    lines = [f"{reference.statement.key}.{line.key}" for line in reference.statement.lines]
+    keys = [f"{reference.statement.key}.{line.key}" for line in lines]
     hint = "run_statement shows the lines of a statement."
-    raise UnknownName.of("metric", written, [*reader.metrics, *lines], field="metric", hint=hint)
+    raise UnknownName.of("metric", written, [*reader.metrics, *keys], field="metric", hint=hint)
 
 
 def resolve_sides(asked: Sequence[str], reader: Reader) -> tuple[Variance | None, list[Note]]:

@@ -128,6 +128,14 @@ def test_headers_are_numbered_among_the_lines_that_are_seen(tmp_path: Path) -> N
     assert [row["key"] for row in shown["rows"]] == ["header_1", "revenue"]
 
 
+def test_headers_are_not_offered_as_lines_to_explain(tmp_path: Path) -> None:
+    books = fed(tmp_path, f"{{'*': {ONLY_GL}}}")  # a header's number would count the hidden lines before it
+    asked = {"metric": "pnl.header_9", "scenarios": ["actual", "actual@py"], "by": ["product"], **JAN}
+    refused = books.refused("explain_variance", **asked)
+    assert "pnl.revenue" in refused["valid"]
+    assert "pnl.header" not in str({**refused, "error": "", "got": ""})
+
+
 def test_a_scenario_is_closed_in_domains_that_are_seen(tmp_path: Path) -> None:
     books = fed(tmp_path, f"{{actual: {ONLY_GL}}}")
     (actual,) = books.ask("list_scenarios")["scenarios"]
