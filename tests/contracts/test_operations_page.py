@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 import yaml
 
 from scripts.settings_table import PAGE, described, written
@@ -51,6 +52,7 @@ def test_its_services_are_those_of_the_stack() -> None:
     assert set(listed) == set(STACK["services"])
 
 
+@pytest.mark.program("openssl")
 def test_its_command_draws_every_secret_and_nothing_else(tmp_path: Path) -> None:
     (command,) = re.findall(r"^   (awk .+?) && chmod", TEXT, re.MULTILINE | re.DOTALL)
     (tmp_path / "deploy").mkdir()
