@@ -354,7 +354,7 @@ def test_a_failed_load_leaves_the_books_as_they_were(tmp_path: Path) -> None:
     [
         (b"date,scenario\n2021,actual,too,many\n", "gl.csv row 2 has 4 values, and the table has 2 columns; set csv: "),
         (b"", "gl.csv is empty"),
-        (b"date,text\n2021-01-05,M\x81ller\n", "gl.csv: row 2 has the byte 0x81, which is no UTF-8"),
+        (b"date,text\n2021-01-05,M\x81ller\n", "row 2 has the byte 0x81, which is no UTF-8 and is 'Müller' in cp850"),
         (b'date,text\n2021-01-05,"cut\n', 'that " has no end: write a quotation mark inside a value twice'),
         (b"date;scenario;amount\n2021-01-05;actual;1\n", "set csv: {separator: ';'}"),
     ],
