@@ -61,8 +61,8 @@ def other_hashes(lock: Mapping[str, Any], constraints: str) -> Iterator[str]:
     pinned = {(name.lower(), version): set(HASH.findall(rest)) for name, version, rest in BLOCK.findall(constraints)}
     for package in lock["package"]:
         files = [*package.get("wheels", ()), *filter(None, [package.get("sdist")])]
-        known = pinned.get((package["name"], package.get("version")), set())
-        if "registry" in package["source"] and not (files and {file.get("hash") for file in files} <= known):
+        hashes = pinned.get((package["name"], package.get("version")), set())
+        if "registry" in package["source"] and not (files and {file.get("hash") for file in files} <= hashes):
             yield f"{package['name']} {package.get('version')}"
 
 

@@ -75,8 +75,8 @@ class Books:
         }
         self._rows = backend.row_identities()
         self._turns: dict[Hashable, Lock] = {}  # held while a memo is made
-        held = frozenset(self._rows.values()).union(*self._identities.values())
-        self._memos = {} if before is None else before.memos_of(held)
+        identities = frozenset(self._rows.values()).union(*self._identities.values())
+        self._memos = {} if before is None else before.memos_of(identities)
         self._memo_members = sum(size for _, size in self._memos.values())
         self._lock = Lock()
 
@@ -283,11 +283,11 @@ def codes_of(cut: Cut, books: Books) -> CodeSet | None:
         members = books.members(cut.dimension)
     except Unavailable:
         return None
-    known = [member for member in cut.ids if members.has(member)]
-    named = frozenset[int]().union(*(members.below(member) for member in known))
+    loaded = [member for member in cut.ids if members.has(member)]
+    named = frozenset[int]().union(*(members.below(member) for member in loaded))
     if not cut.deny:
         return CodeSet(named)
-    if len(known) < len(cut.ids):
+    if len(loaded) < len(cut.ids):
         return None
     return CodeSet(named | members.unassigned(), complement=True)
 

@@ -326,8 +326,8 @@ class Reader:
         within = self.shared_cell({scenario, *sides}, domain)
         if within.is_nothing:
             return frozenset()
-        made = partial(self._store.codes, domain, scenario, leaf, within)
-        return self._books.memo_of_rows(("codes with rows", leaf), (domain, scenario), within, made, len)
+        make = partial(self._store.codes, domain, scenario, leaf, within)
+        return self._books.memo_of_rows(("codes with rows", leaf), (domain, scenario), within, make, len)
 
     def cut_cell(self, cuts: Cuts) -> Cell:
         """Return the cell that restrictions of the catalogue select. Ids that are not loaded select nothing."""
@@ -362,10 +362,10 @@ class Reader:
     def presence(self, domain: str, scenario: str, cut: Cell, sides: Iterable[str] = ()) -> Presence:
         """Return FactStore.presence within `cut` and the cell visible in the scenario and in all `sides`."""
         within = self.shared_cell({scenario, *sides}, domain) & cut
-        made = partial(self._store.presence, domain, scenario, within)
+        make = partial(self._store.presence, domain, scenario, within)
         if not cut.is_everything:
-            return self._books.memo(("presence of filter", domain, scenario, within), made, days_of)
-        return self._books.memo_of_rows(("presence",), (domain, scenario), within, made, days_of)
+            return self._books.memo(("presence of filter", domain, scenario, within), make, days_of)
+        return self._books.memo_of_rows(("presence",), (domain, scenario), within, make, days_of)
 
 
 def days_of(presence: Presence) -> int:

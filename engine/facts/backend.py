@@ -127,11 +127,11 @@ class ArrowBackend:
 
     @cached_property
     def _by_scenario(self) -> Mapping[tuple[str, str], Sequence[Partition]]:
-        found: dict[tuple[str, str], list[Partition]] = {}
+        partitions_by_scenario: dict[tuple[str, str], list[Partition]] = {}
         for domain, partitions in self._manifest.facts.items():
             for part in partitions:
-                found.setdefault((domain, part.scenario), []).append(part)
-        return found
+                partitions_by_scenario.setdefault((domain, part.scenario), []).append(part)
+        return partitions_by_scenario
 
     def _partitions(self, domain: str, scenario: str | None = None) -> Sequence[Partition]:
         if scenario is None:

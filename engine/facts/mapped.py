@@ -43,9 +43,9 @@ def presence_by_load(
     parts: Sequence[Partition], asked: frozenset[str], read: Callable[[Partition], pl.LazyFrame]
 ) -> PresenceByLoad:
     """Return the days that have rows of each of some loads in partitions; `read` returns the rows that count."""
-    found: dict[str, list[tuple[date | None, int]]] = {}
-    held = [part for part in watched(parts) if any(loaded.load in asked for loaded in watched(part.loaded))]
-    for lot in lots_of(held):
+    counts: dict[str, list[tuple[date | None, int]]] = {}
+    with_loads = [part for part in watched(parts) if any(loaded.load in asked for loaded in watched(part.loaded))]
+    for lot in lots_of(with_loads):
         each = [
             read(part)
             .select(DATE, pl.col(LOAD) if part.merged else pl.lit(0, pl.UInt32).alias(LOAD))
@@ -56,8 +56,8 @@ def presence_by_load(
         ]
         rows = pl.concat(each).select(PART, LOAD, DATE, ROWS).collect(engine="in-memory")
         for at, number, day, count in watched(rows.iter_rows()):
-            found.setdefault(lot[at].loaded[number].load, []).append((day, count))
-    return {load: presence_of(rows) for load, rows in watched(found.items()) if load in asked}
+            counts.setdefault(lot[at].loaded[number].load, []).append((day, count))
+    return {load: presence_of(rows) for load, rows in watched(counts.items()) if load in asked}
 
 
 def presence_of(rows: Sequence[tuple[date | None, int]]) -> Presence:
@@ -68,11 +68,11 @@ def presence_of(rows: Sequence[tuple[date | None, int]]) -> Presence:
 
 def parts_of_loads(parts: Sequence[Partition], loads: Collection[str]) -> Mapping[str, Sequence[Partition]]:
     """Return the partitions of each of some loads. For an engine, publishing left none that are merged."""
-    held: dict[str, list[Partition]] = {}
+    by_load: dict[str, list[Partition]] = {}
     for part in parts:
         for loaded in part.loaded:
-            held.setdefault(loaded.load, []).append(part)
-    return {load: held[load] for load in loads if load in held}
+            by_load.setdefault(loaded.load, []).append(part)
+    return {load: by_load[load] for load in loads if load in by_load}
 
 
 def lots_of(parts: Sequence[Partition]) -> Iterator[list[Partition]]:

@@ -31,8 +31,8 @@ def size_of(part: Partition) -> int:
 
 def is_small(part: Partition) -> bool:
     """Tell whether a partition may be merged: its rows are in a file, all is known of them, and they are few."""
-    known = part.file and part.token is None and part.columns and part.unassigned is not None
-    return bool(known) and part.rows < LARGE_ROWS and LOAD not in part.columns
+    is_whole = part.file and part.token is None and part.columns and part.unassigned is not None
+    return bool(is_whole) and part.rows < LARGE_ROWS and LOAD not in part.columns
 
 
 def merge_small(
@@ -47,13 +47,13 @@ def merge_small(
         if is_small(part):
             key = (feed_of(part), part.scenario, part.bucket, part.columns, tuple(sorted(part.places.items())))
             groups[key].append(part)
-    gone, made = set[int](), list[Partition]()
+    sources, results = set[int](), list[Partition]()
     for group in groups.values():
         if len(group) >= FANOUT and (staged is None or any(part.load in staged for part in group)):
             before, after = {id(part): part for part in group}, list(merged_group(group, merge))
-            gone.update(before.keys() - {id(part) for part in after})
-            made += (part for part in after if id(part) not in before)
-    return (*(part for part in parts if id(part) not in gone), *made)
+            sources.update(before.keys() - {id(part) for part in after})
+            results += (part for part in after if id(part) not in before)
+    return (*(part for part in parts if id(part) not in sources), *results)
 
 
 def merged_group(parts: Iterable[Partition], merge: Merge) -> Iterator[Partition]:
@@ -121,8 +121,8 @@ def merged_partition(parts: Sequence[Partition], file: str) -> Partition:
 
 def known_of(columns: Iterable[str], named: Iterable[Collection[str]]) -> tuple[str, ...]:
     """Return the columns that any of some lists names."""
-    found = frozenset(name for names in named for name in names)
-    return tuple(column for column in columns if column in found)
+    all_names = frozenset(name for names in named for name in names)
+    return tuple(column for column in columns if column in all_names)
 
 
 def rows_by_load(part: Partition, rows: pl.DataFrame) -> Iterator[tuple[LoadedRows, pl.DataFrame]]:

@@ -72,8 +72,8 @@ class PartitionWriter:
             return
         for each in self.apart(domain.key, part):
             rows = self.rows(domain.key, each).filter(~pl.col(DATE).is_between(span.first, span.last))
-            left = self.partition(domain, each.scenario, each.bucket, rows, loads[each.load])
-            yield replace(left, places=each.places)  # as loaded; the catalogue may differ by now
+            remainder = self.partition(domain, each.scenario, each.bucket, rows, loads[each.load])
+            yield replace(remainder, places=each.places)  # as loaded; the catalogue may differ by now
 
     def merge(self, domain: Domain, parts: Sequence[Partition]) -> Partition:
         """Write the rows of some partitions as one partition."""
@@ -89,8 +89,8 @@ class PartitionWriter:
         views = [rollup.dimensions for rollup in part.rollups]
         for loaded, rows in rows_by_load(part, self.rows(domain, part)):
             own = partition_of_load(part, loaded, rows, self.write_rows(domain, part.scenario, part.bucket, rows))
-            kept = [view for view in views if own.rows >= LEAST_ROWS or view not in self._chosen.get(domain, ())]
-            yield replace(own, rollups=tuple(self._rollup(domain, own, view, rows) for view in kept))
+            wanted = [view for view in views if own.rows >= LEAST_ROWS or view not in self._chosen.get(domain, ())]
+            yield replace(own, rollups=tuple(self._rollup(domain, own, view, rows) for view in wanted))
 
     def rows(self, domain: str, part: Partition) -> pl.DataFrame:
         """Return the rows of a partition from its file, else from the engine. Raises Unavailable."""
@@ -130,9 +130,9 @@ class PartitionWriter:
 
     def _rolled_up(self, domain: Domain, part: Partition, rows: pl.DataFrame) -> Partition:
         """Return a partition with all rollups of its domain that can be built."""
-        held = {rollup.dimensions: rollup for rollup in part.rollups}
+        existing = {rollup.dimensions: rollup for rollup in part.rollups}
         wanted = [dimensions for dimensions in self._wanted(domain, part) if can_be_built(part, dimensions, rows)]
-        made = (held.get(dimensions) or self._rollup(domain.key, part, dimensions, rows) for dimensions in wanted)
+        made = (existing.get(dimensions) or self._rollup(domain.key, part, dimensions, rows) for dimensions in wanted)
         return replace(part, rollups=tuple(made))
 
     def _rollup(self, domain: str, part: Partition, dimensions: tuple[str, ...], rows: pl.DataFrame) -> Rollup:

@@ -23,24 +23,24 @@ class FormRows(Struct, frozen=True):
     texts: Sequence[tuple[str, int | None]]
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{at_row(row)} '{text}'" for text, row in first_few(self.texts))
-        return f"{self.rows:,} {'row' if self.rows == 1 else 'rows'} as {self.format} ({shown})"
+        examples = ", ".join(f"{at_row(row)} '{text}'" for text, row in first_few(self.texts))
+        return f"{self.rows:,} {'row' if self.rows == 1 else 'rows'} as {self.format} ({examples})"
 
 
 def day_forms(sample: SampleTable, column: str) -> Sequence[FormRows]:
     """Return the forms of days that a column mixes, the most frequent first; nothing if it has one, or few days."""
     texts = list(sample.texts(column).iter_rows())
     read = {text: formats_of(text) for text, _, _ in texts}
-    total, left = sum(times for *_, times in texts), [one for one in texts if read[one[0]]]
-    if sum(times for *_, times in left) < MOST * total:
+    total, remaining = sum(times for *_, times in texts), [one for one in texts if read[one[0]]]
+    if sum(times for *_, times in remaining) < MOST * total:
         return ()
     forms: list[FormRows] = []
-    while left:
-        counts = {one: sum(times for text, _, times in left if one in read[text]) for one in FORMATS}
+    while remaining:
+        counts = {one: sum(times for text, _, times in remaining if one in read[text]) for one in FORMATS}
         best = max(FORMATS, key=lambda one: counts[one])
-        fitting = [(text, row) for text, row, _ in left if best in read[text]]
+        fitting = [(text, row) for text, row, _ in remaining if best in read[text]]
         forms.append(FormRows(best.format, counts[best], fitting))
-        left = [one for one in left if best not in read[one[0]]]
+        remaining = [one for one in remaining if best not in read[one[0]]]
     return forms if len(forms) >= FEWEST else ()
 
 

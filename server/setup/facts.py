@@ -216,8 +216,8 @@ def places_of(columns: Sequence[NumberColumn], notation: Notation, factor: Decim
     """
     texts = [sign_of(text).digits for column in columns for text, _ in column.numbers]
     values = [(notation.value(digits) * factor).normalize() for digits in texts if notation.pattern.match(digits)]
-    shown = [value if (plain := without_residue(value, MOST_PLACES)) is None else plain for value in values]
-    values = [plain.normalize() or value for plain, value in zip(shown, values, strict=True)]
+    rounded = [value if (plain := without_residue(value, MOST_PLACES)) is None else plain for value in values]
+    values = [plain.normalize() or value for plain, value in zip(rounded, values, strict=True)]
     fine = [value for value in values if -int(value.as_tuple().exponent) > FEWEST_PLACES]
     kept = [value for value in fine if without_residue(value, FEWEST_PLACES) is None]
     if len(fine) - len(kept) <= RESIDUES * len(values):

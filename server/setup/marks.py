@@ -52,11 +52,11 @@ def unit_questions(table: SourceTable, said: FileAnswers) -> Iterator[OpenQuesti
         return
     units = dict.fromkeys(mark.strip() for found in columns.values() for mark in found)
     column = next(iter(columns))
-    shown = next(
+    example = next(
         pair for pair in table.sample.texts(column).select("text", "row").iter_rows() if with_unit(pair[0]).unit
     )
     meaning = " and ".join(f"{unit} is {UNITS[unit.casefold()]:,}" for unit in units)
-    says = f"{located(column, [shown])} has a unit: is it a factor of the amount? Else have amounts written in full"
+    says = f"{located(column, [example])} has a unit: is it a factor of the amount? Else have amounts written in full"
     yield OpenQuestion(table.name, says, (Choice({"units": FACTORS}, f"yes: {meaning}"),))
 
 
@@ -114,7 +114,7 @@ def written(column: pl.Expr, marks: Replacements) -> pl.Expr:
 def in_sql(column: str, marks: Replacements) -> str:
     """Return a column of the file in the statement."""
     name = quoted(column)
-    made = name
+    expression = name
     for mark, other in marks.items():
-        made = f"replace({made}, '{mark}', '{other}')"
-    return f"trim({made}) as {name}" if marks else name
+        expression = f"replace({expression}, '{mark}', '{other}')"
+    return f"trim({expression}) as {name}" if marks else name

@@ -71,8 +71,8 @@ def coded_columns(columns: Sequence[str]) -> MonthColumns | None:
 
 def differ(periods: Iterable[int | str | None]) -> bool:
     """Tell whether no period occurs twice."""
-    known = list(periods)
-    return len(set(known)) == len(known)
+    codes = list(periods)
+    return len(set(codes)) == len(codes)
 
 
 def month_names(months: Mapping[str, int]) -> Findings:

@@ -95,12 +95,12 @@ def names_page(names: Mapping[str, Mapping[str, str]], default: str) -> str:
 def names_section(kind: str, names: Mapping[str, str], default: str) -> str:
     """Return the section of one kind of names."""
     heading, listed_by = KINDS[kind]
-    shown = [
+    lines = [
         f"- `{key}`: {' '.join(label.split())}{' (the default)' if (kind, key) == ('statement', default) else ''}"
         for key, label in list(names.items())[:MAX_NAMED]
     ]
     more = [f"- and {len(names) - MAX_NAMED:,} more: {listed_by} lists them"] if len(names) > MAX_NAMED else []
-    return "\n".join(("", f"## {heading}", "", *(shown or ["None."]), *more, ""))
+    return "\n".join(("", f"## {heading}", "", *(lines or ["None."]), *more, ""))
 
 
 def entry_of(skill: Skill) -> Mapping[str, Any]:

@@ -168,10 +168,10 @@ class WarehouseFacts:
 
     def presence_of_loads(self, domain: str, scenario: str, within: Cell, loads: Collection[str]) -> PresenceByLoad:
         """Return the days that have rows of each of some loads; see FactStore. The statements are sent together."""
-        held = parts_of_loads(self._here.partitions(domain, scenario), loads)
-        if within.is_nothing or all(part.file for parts in held.values() for part in parts):
+        by_load = parts_of_loads(self._here.partitions(domain, scenario), loads)
+        if within.is_nothing or all(part.file for parts in by_load.values() for part in parts):
             return self._here.presence_of_loads(domain, scenario, within, loads)
-        plans = {load: self._ask(domain, within, parts, DAYS, StatementText.days) for load, parts in held.items()}
+        plans = {load: self._ask(domain, within, parts, DAYS, StatementText.days) for load, parts in by_load.items()}
         found = zip(plans, self._read([*plans.values()], CURRENT.get()), strict=True)
         return {load: presence_of(plans[load].frame(rows).collect().rows()) for load, rows in found}
 

@@ -67,9 +67,9 @@ def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT, stop: 
 
 def summary(report: ReportData, data_ref: DataRef) -> Json:
     """Return the totals of a report, its notes and its reference: lines of level 0, without members and drill."""
-    kept = visible_part(report, 0, 0)
+    visible = visible_part(report, 0, 0)
     parts = AnswerParts(report)
-    shown = (parts.statement if report.statement else parts.metrics)(kept.sheet)
+    shown = (parts.statement if report.statement else parts.metrics)(visible.sheet)
     notes = data_ref.notes(report.notes)
     return {
         **described(report),
