@@ -24,6 +24,7 @@ from engine.model.fact_store import Backend, FactLoad, FactStore, Versions
 from engine.model.members.member_sets import DerivedMembers, LeafMembers, MemberSet
 from engine.model.members.trees import leaf_members, ragged_nodes
 from engine.model.scope import UNASSIGNED, Cell, CodeSet, Cut
+from engine.model.stopping import locked
 
 Value = TypeVar("Value")
 Size = int | Callable[[Value], int]  # approximate size in members, or a function that computes it
@@ -100,8 +101,8 @@ class Books:
 
         `of` names dimensions, where the value is made of their members alone: versions with the same members share it.
 
-        If another thread is making the value, this one waits for it, unless it is making a value itself: then it waits
-        for members alone, which are made of nothing but members. So no two threads wait for each other.
+        If another thread is making the value, this one waits and looks at `stop`, unless it is making a value itself:
+        then it waits for members alone, which are made of nothing but members. So no two threads wait for each other.
         """
         if of:
             key = OfMembers(key, reduce(or_, (self._identities[dimension] for dimension in of)))
@@ -132,7 +133,7 @@ class Books:
         with self._lock:
             turn = self._turns.setdefault(key, Lock())
         try:
-            with turn:
+            with locked(turn):
                 return self._kept(key) or self._make(key, make, size)
         finally:
             self._turns.pop(key, None)

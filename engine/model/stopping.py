@@ -9,10 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
+from threading import Lock
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Stop = Callable[[], None]
+LOOK_SECONDS = 0.05  # between two looks of whoever waits for another thread
 STRIDE = 1000  # items between two calls of `stop`, which reads a clock
 FEW = 64  # times shorter than a stride: so few items are gone through without a look
 VIEWED = dict[str, str]()
@@ -25,6 +27,22 @@ def never() -> None:
 
 
 CURRENT: ContextVar[Stop] = ContextVar("stop", default=never)  # of the call that runs
+
+
+def look() -> None:
+    """Call the `Stop` of the call that runs."""
+    CURRENT.get()()
+
+
+@contextmanager
+def locked(lock: Lock) -> Iterator[None]:
+    """Hold a lock during a block; whoever waits for it looks at `stop` meanwhile."""
+    while not lock.acquire(timeout=LOOK_SECONDS):
+        look()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager

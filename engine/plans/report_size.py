@@ -41,7 +41,7 @@ class ReportSize(Struct, frozen=True):
     figures: int
     places: int
     values: int = 0  # that its windows read beyond sums; see window_size
-    counted: int = 0  # combinations that are counted before the size is known
+    counted: int = 0  # combinations that are counted in each column before the size is known
 
     @property
     def bytes(self) -> int:
@@ -74,7 +74,7 @@ def report_size(
     if combinations > room or (plan.axes and combinations * each > COUNTED):
         is_counted = plan.axes and room >= 0
         if is_counted:
-            admit(ReportSize(0, 0, counted=min(combinations, room)))
+            admit(ReportSize(0, 0, counted=min(combinations, room) * columns))
         known = combinations_within(plan, room) if is_counted else None
         if known is None:
             raise too_many(plan) if shown < groups else too_much_work(plan, most_groups)

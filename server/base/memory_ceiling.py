@@ -5,12 +5,16 @@ container has less memory than the settings allow, the ceiling follows the conta
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from threading import Condition
 
 from msgspec import Struct
 
 from engine.model.errors import BadArguments
+from engine.model.stopping import Stop, never
 from engine.plans.report_size import ReportSize
 from server.base.errors import Busy
 
@@ -18,6 +22,7 @@ MEGABYTE = 1 << 20
 RETRY_AFTER_MS = 2000  # about what a worker takes to start
 PARENT_BYTES = 192 * MEGABYTE  # of a container, for all that is no worker
 STARTING_BYTES = 192 * MEGABYTE  # what a new worker takes before its first call
+LOOK_SECONDS = 0.1  # between two looks at `stop` of a call that waits for memory
 LEAST_CEILING = 256 * MEGABYTE  # below it a worker would be replaced as soon as it serves
 UNLIMITED = 1 << 62  # the first version of control groups writes about 2**63
 CONTROL_GROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
@@ -92,19 +97,29 @@ def worker_ceiling(megabytes: int, workers: int, container: ContainerMemory | No
 
 
 class MemoryCeiling:
-    """Admits large reports, one at a time, while the memory that each is estimated to take is there."""
+    """Admits large reports while the memory that each is estimated to take is there."""
 
     def __init__(self, ceiling: int, short: Callable[[int], None] = lambda _: None) -> None:
         """`short` is called with the memory that this process holds if a report would fit into a new process only."""
         self._ceiling = ceiling
         self._short = short
         self._at_start = anonymous_bytes()
+        self._promised: dict[object, int] = {}  # of each large call that runs: what this process may come to hold
+        self._changed = Condition()
 
-    def need(self, size: ReportSize) -> None:
-        """Raise Busy if a report does not fit now, BadArguments if it does not fit into a new process either."""
-        held = anonymous_bytes()
-        if held + size.bytes <= self._ceiling:
-            return
+    @contextmanager
+    def admitting(self, stop: Stop = never) -> Iterator[Callable[[ReportSize], None]]:
+        """Lend what admits the reports of one large call: it raises Busy or BadArguments, or waits for other calls."""
+        call = object()
+        try:
+            yield partial(self._admit, call, stop)
+        finally:
+            with self._changed:
+                self._promised.pop(call, None)
+                self._changed.notify_all()
+
+    def _admit(self, call: object, stop: Stop, size: ReportSize) -> None:
+        """Admit a report of a call. A call that others run beside waits for one to end, if it has read nothing yet."""
         if self._at_start + size.bytes > self._ceiling:
             raise BadArguments(
                 f"The report would take about {size.bytes // MEGABYTE:,} MB of memory, more than this server has for "
@@ -112,8 +127,27 @@ class MemoryCeiling:
                 "ask for fewer scenarios.",
                 field="dimensions",
             )
-        self._short(held)
+        with self._changed:
+            while not self._promises(call, size):
+                others = self._promised.keys() - {call}
+                if not others or call in self._promised:
+                    break
+                stop()
+                self._changed.wait(LOOK_SECONDS)
+            else:
+                return
+        if not others:
+            self._short(anonymous_bytes())
         raise Busy(
             "The server has no memory for so large a report just now. Call again shortly, or ask for less at once.",
             retry_after_ms=RETRY_AFTER_MS,
         )
+
+    def _promises(self, call: object, size: ReportSize) -> bool:
+        """Promise the memory of a report to a call, if it is there beside what is promised to others."""
+        others = (promise for other, promise in self._promised.items() if other is not call)
+        reached = max(anonymous_bytes(), *others, 0) + size.bytes
+        if reached > self._ceiling:
+            return False
+        self._promised[call] = reached
+        return True

@@ -14,6 +14,7 @@ from engine.books.books import Shelf
 from engine.books.reader import Reader
 from engine.model.errors import ExpiredReference, Unavailable
 from engine.model.profiles import Profile
+from engine.model.stopping import Stop, never
 from engine.plans.report_size import MOST_FIGURES, MOST_GROUPS, ReportSize
 from engine.present.answers.budget import DataRef
 from engine.report.admission import Snapshot, admit
@@ -44,6 +45,7 @@ class CallerDatasets(Struct, frozen=True):
     owner: str
     snapshots: Snapshots
     reader: Reader
+    stay: Callable[[], None] = never  # called before a result is kept: its call no longer begins anew
 
     def keep(self, kept: Kept, answer: Callable[[DataRef], Answered]) -> Answered:
         """Keep a result while its answer is made, and return the answer.
@@ -54,6 +56,7 @@ class CallerDatasets(Struct, frozen=True):
         data = keep(kept)
         if len(data) > MOST_BYTES:
             return answer(DataRef(note=ServerNote.of("snapshot_too_large", limit=f"{MOST_BYTES >> 20} MB")))
+        self.stay()
         try:
             with self.snapshots.keeping(self.owner, data) as reference:
                 return answer(DataRef(reference))
@@ -230,15 +233,20 @@ class Callers(Struct, frozen=True):
     workshop: ScriptRunner = field(default_factory=ScriptRunner)
     report_groups: int = MOST_GROUPS
 
-    def of(self, principal: Principal, stop: Callable[[], None], admit: Admit = lambda _: None) -> Caller:
-        """Return the caller of a principal; raises Unavailable if their profiles cannot be read."""
+    def of(
+        self, principal: Principal, stop: Stop, admit: Admit = lambda _: None, stay: Callable[[], None] = never
+    ) -> Caller:
+        """Return the caller of a principal; raises Unavailable if their profiles cannot be read.
+
+        `stay` is called before a result is kept, a file made or a script run: the call no longer begins anew.
+        """
         self.keeping.callers.note(principal)
         held = self._held_by(principal)
         reader = Reader(self.shelf.current(), held)
         feeds = CallerFeeds(self.feeds, reader, operates=any(profile.operations for profile in held))
-        datasets = CallerDatasets(principal.subject, self.keeping.snapshots, reader)
-        files = CallerFiles(principal, self.keeping.archive, reader, stop)
-        scripts = CallerScripts(principal.subject, self.workshop, stop)
+        datasets = CallerDatasets(principal.subject, self.keeping.snapshots, reader, stay)
+        files = CallerFiles(principal, self.keeping.archive, reader, stop, stay)
+        scripts = CallerScripts(principal.subject, self.workshop, stop, stay)
         uploads = CallerUploads(principal, self.keeping.archive)
         imports = CallerImports(uploads, self.keeping.importer, stop)
         limits = (self.answer_tokens, self.row_cap, self.report_groups)

@@ -13,7 +13,7 @@ from msgspec import Struct, field, to_builtins
 
 from engine.books.reader import Reader
 from engine.model.errors import BadArguments, Unavailable
-from engine.model.stopping import Stop
+from engine.model.stopping import Stop, never
 from engine.present.exports.about import ExportStamp
 from engine.report.admission import Snapshot
 from engine.report.permission import Permission
@@ -152,6 +152,7 @@ class CallerFiles(Struct, frozen=True):
     archive: Archive
     reader: Reader
     stop: Stop
+    stay: Callable[[], None] = never  # called before a file is made: its call no longer begins anew
 
     def export(self, snapshot: Snapshot, form: str) -> GivenFile:
         """Write a kept result to a file and call `stop` meanwhile.
@@ -185,6 +186,7 @@ class CallerFiles(Struct, frozen=True):
             refuse_long(path)
             text = path.read_text(encoding="utf-8")
 
+        self.stay()
         try:
             self.archive.volume.keep(file_id, write)
         except (StoreDown, ExportLost) as down:
@@ -214,6 +216,7 @@ class CallerFiles(Struct, frozen=True):
     def _made(self, source: FileSource, form: str, mime_type: str, write: Callable[[Path], None]) -> GivenFile:
         made, file_id = now(), token_hex(16)
         terms, owner = self.archive.terms, self.principal.subject
+        self.stay()
         try:
             size, digest = self.archive.volume.keep(file_id, write)
             file = File(

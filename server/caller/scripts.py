@@ -8,6 +8,7 @@ import polars as pl
 from msgspec import Struct, field
 
 from engine.model.errors import Refusal, Unavailable
+from engine.model.stopping import never
 from sandbox.job import (
     MOST_FRAME_BYTES,
     CellValue,
@@ -54,6 +55,7 @@ class CallerScripts(Struct, frozen=True):
     subject: str
     workshop: ScriptRunner
     stop: Callable[[], None]
+    stay: Callable[[], None] = never  # called before a script runs: its call no longer begins anew
 
     def run(self, tool: str, code: str, frames: Sequence[pl.DataFrame]) -> ScriptResult:
         """Run a script over frames; raises Busy if no worker is free, another Refusal if the script fails."""
@@ -62,6 +64,7 @@ class CallerScripts(Struct, frozen=True):
             self.stop()
             streams.append(stream_of(frame))
             refuse_large(sum(map(len, streams)))
+        self.stay()
         try:
             outcome = self.workshop.pool.run(Job(code=code, frames=tuple(streams)), self.stop)
         except PoolBusy:
@@ -79,11 +82,13 @@ class CallerScripts(Struct, frozen=True):
     def draw(self, vega_lite: Mapping[str, Any], form: Literal["svg", "png"]) -> bytes:
         """Return the picture of a chart; raises RenderError if it cannot be drawn."""
         self.stop()
+        self.stay()
         return self.workshop.renderer.render(vega_lite, form)
 
     def picture(self, vega_lite: Mapping[str, Any]) -> bytes:
         """Return the picture of a chart as a PNG that fits an answer; raises RenderError if it cannot be drawn."""
         self.stop()
+        self.stay()
         return self.workshop.renderer.render(vega_lite, "png", IN_ANSWERS)
 
 

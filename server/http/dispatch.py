@@ -25,8 +25,9 @@ from server.base.interfaces import CapReached, Leases, Principal
 from server.base.memory_ceiling import MemoryCeiling
 from server.base.settings import Settings
 from server.caller.caller import Admit, Callers
-from server.http.lanes import Lane
-from server.telemetry.calls import UNKNOWN_TOOL, Telemetry
+from server.http.lanes import Lane, LaneUse
+from server.http.stop_check import CallAbandoned, LargeCall, StopCheck
+from server.telemetry.calls import UNKNOWN_TOOL, CallRecord, Telemetry
 from server.tools.tool import Deployment, Tool
 from server.tools.toolbox import TOOLS
 from server.wire.answers import LINKS_SINCE, Answer, blocks_beside
@@ -36,15 +37,19 @@ from server.wire.arguments import Json, read_request
 # books memoise is sent at once, as a thread takes longer than that. Other calls run in one of five lanes: heavy calls
 # on a thread for every two cores of the worker, scripts on as many as may run at once, exports and light calls on eight
 # each. More would only take turns, since Python runs one thread at a time. A heavy call whose report or rows turn out
-# to be large leaves its thread and begins anew in the fifth, whose calls run one after another, so that no other call
-# waits behind them; it must fit below the memory ceiling of the worker. A call whose client is gone or whose deadline
-# has passed does not start, or stops before the next frame it collects; its lease is released when its thread ends. A
-# query past its deadline cannot be cancelled; dispatch reports it, so that the supervisor replaces the worker.
+# to be large, or that computes for long while somebody else's waits, leaves its thread at its next look at `stop`. It
+# begins anew in the fifth lane, once, at the version of then, and keeps its lease and its deadline; the memos that it
+# finished stay. Large calls run one after another, and a second one beside one that takes long; each must fit below the
+# memory ceiling of the worker. A call whose client is gone or whose deadline has passed does not start, or stops at its
+# next look; its lease is released when its thread ends. A query past its deadline cannot be cancelled; dispatch reports
+# it, so that the supervisor replaces the worker.
 
 
 LIGHT_THREADS = 8
 CORES_OF_A_HEAVY_CALL = 2
-LARGE, LARGE_BYTES = "large", 3 << 20  # of a report: about 1,000 places or rows, or 10,000 figures
+LARGE, LARGE_THREADS = "large", 2
+LARGE_BYTES = 3 << 20  # of a report: about 1,000 places or rows, or 10,000 figures
+ALONE = 5.0  # seconds of a large call for which those of others wait behind it
 RETRY_AFTER_MS = 250
 BUSY_AT_ONCE, BUSY_WAIT = 8, 1.0  # refusals of one caller in so many seconds; further ones wait as long
 MOST_BUSY = 10_000  # callers whose refusals are counted
@@ -52,14 +57,6 @@ GRACE = 5.0  # seconds that a call may compute beyond its deadline
 RENDER_BLOCK = "tieout/table"  # where the formatted table stands in _meta
 DETAILS = "tieout/details"  # where versions, loads and the dataset's schema stand in _meta
 log = logging.getLogger("tieout")
-
-
-class CallAbandoned(Exception):
-    """The client of a call is gone."""
-
-
-class LargeCall(Exception):
-    """A call turned out to be large. It has read and kept nothing yet."""
 
 
 class CallResult(Struct, frozen=True):
@@ -106,21 +103,6 @@ class CallResult(Struct, frozen=True):
         return {key: part for key, part in parts.items() if part}
 
 
-@dataclass(slots=True)
-class StopCheck:
-    """Raises in a running call that should stop."""
-
-    deadline: float
-    gone: bool = False  # a call asks hundreds of times, so this is no Event
-
-    def __call__(self) -> None:
-        """Raise CallAbandoned if the client is gone, DeadlineExceeded if the deadline has passed."""
-        if self.gone:
-            raise CallAbandoned
-        if monotonic() > self.deadline:
-            raise DeadlineExceeded("The call took longer than its deadline. Ask for less at once.")
-
-
 @dataclass(eq=False)
 class AdmittedCall:
     """A call that holds a lease, and its turn in a lane."""
@@ -130,12 +112,32 @@ class AdmittedCall:
     stop: StopCheck
     work: Callable[[Admit], CallResult | None]
     turn: Future[CallResult | None]
+    told: CallRecord
 
 
 def refuse_large(size: ReportSize) -> None:
     """Raise LargeCall if a report takes more memory, and so more time, than others should wait for."""
     if size.bytes > LARGE_BYTES:
         raise LargeCall
+
+
+def run_large(call: AdmittedCall, memory: MemoryCeiling) -> CallResult | None:
+    """Return the answer of a call that begins anew: it moves no more, and waits for memory."""
+    call.stop.stay()
+    with memory.admitting(call.stop) as admit:
+        return call.work(admit)
+
+
+def lanes_of(settings: Settings) -> Mapping[str, Lane]:
+    """Return the lanes of a worker. Those that a call moves between count the seconds of callers together."""
+    use = LaneUse()
+    return {
+        "heavy": Lane("heavy", max(1, (os.cpu_count() or 1) // settings.workers // CORES_OF_A_HEAVY_CALL), use),
+        LARGE: Lane(LARGE, LARGE_THREADS, use, ALONE),
+        "light": Lane("light", LIGHT_THREADS),
+        "scripts": Lane("scripts", settings.scripts_at_once),
+        "exports": Lane("exports", LIGHT_THREADS),  # each waits for an export process
+    }
 
 
 class BusyCallers:
@@ -183,14 +185,7 @@ class Dispatcher:
         telemetry.expect(tools)
         self._in_flight: set[asyncio.Task[CallResult]] = set()
         self._busy = BusyCallers()
-        threads = {
-            LARGE: 1,
-            "heavy": max(1, (os.cpu_count() or 1) // settings.workers // CORES_OF_A_HEAVY_CALL),
-            "light": LIGHT_THREADS,
-            "scripts": settings.scripts_at_once,
-            "exports": LIGHT_THREADS,  # each waits for an export process
-        }
-        self._lanes = {name: Lane(name, count) for name, count in threads.items()}
+        self._lanes = lanes_of(settings)
 
     def close(self) -> None:
         """Take no more calls."""
@@ -232,7 +227,7 @@ class Dispatcher:
         with self._telemetry.call(named, arguments, principal.subject, canonical) as told:
             try:
                 found = tool or await self._no_tool(name, principal, fault)
-                outcome = await self._admitted(found, arguments, principal)
+                outcome = await self._admitted(found, arguments, principal, told)
             except Refusal as refusal:
                 outcome = CallResult.refused(refusal.as_data())
             except Exception:  # of what stands around a tool; a tool's own become answers in `_run`
@@ -257,7 +252,9 @@ class Dispatcher:
         offered, hint = await self.offered(principal), "tools/list lists the tools."
         raise fault or UnknownName.of("tool", name, offered, field="tool", hint=hint)
 
-    async def _admitted(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> CallResult:
+    async def _admitted(
+        self, tool: Tool, arguments: Mapping[str, Any], principal: Principal, told: CallRecord
+    ) -> CallResult:
         deadline = monotonic() + self._deadline
         known = self._at_hand(tool, arguments, principal)
         lease = await self._take(principal)
@@ -270,8 +267,14 @@ class Dispatcher:
         def work(admit: Admit) -> CallResult | None:
             return context.run(self._run, tool, arguments, principal, stop, admit)
 
-        turn = self._lanes[tool.lane].submit(principal.subject, partial(work, refuse_large))
-        call = AdmittedCall(tool.name, principal.subject, stop, work, turn)
+        lane = self._lanes[tool.lane]
+
+        def first() -> CallResult | None:
+            if tool.lane == "heavy":
+                stop.give_way(partial(lane.others_wait, principal.subject))
+            return work(refuse_large)
+
+        call = AdmittedCall(tool.name, principal.subject, stop, work, lane.submit(principal.subject, first), told)
         ended = asyncio.create_task(self._until_ended(call, lease))
         self._in_flight.add(ended)
         ended.add_done_callback(self._out)
@@ -313,7 +316,8 @@ class Dispatcher:
         try:
             result = await asyncio.wrap_future(call.turn)
             if result is None and not call.stop.gone:
-                call.turn = self._lanes[LARGE].submit(call.subject, partial(call.work, self._memory.need))
+                call.told.moved()
+                call.turn = self._lanes[LARGE].submit(call.subject, partial(run_large, call, self._memory))
                 result = await asyncio.wrap_future(call.turn)
             return result or CallResult.refused({})
         finally:
@@ -335,11 +339,11 @@ class Dispatcher:
     def _run(
         self, tool: Tool, arguments: Mapping[str, Any], principal: Principal, stop: StopCheck, admit: Admit
     ) -> CallResult | None:
-        """Return the answer of a call; None if `admit` finds it large."""
+        """Return the answer of a call; None if it is to begin anew in the lane of large calls."""
         try:
             stop()
             self._hold_open(tool, principal)
-            caller = self._callers.of(principal, stop, admit)
+            caller = self._callers.of(principal, stop, admit, stop.stay)
             with stopped_by(stop):
                 answer = tool.call(caller, arguments)
                 block = answer.render_block() if tool.widget else None

@@ -129,11 +129,16 @@ class CallRecord:
         self._result: Json | None = None
         self._details: Json = {}
         self._bytes = 0
+        self._moved: bool | None = None
         self._begun = perf_counter()
 
     def answered(self, result: Json, size: int, details: Json) -> None:
         """Take note of the answer, of its size in bytes, and of its details for programs."""
         self._result, self._bytes, self._details = result, size, details
+
+    def moved(self) -> None:
+        """Take note that the call left its thread and began anew among the large ones."""
+        self._moved = True
 
     def __enter__(self) -> Self:
         return self
@@ -154,6 +159,7 @@ class CallRecord:
             "bytes": self._bytes,
             "data_version": self._details.get("data_version", result.get("data_version")),
             "error_id": result.get("error_id"),
+            "moved": self._moved,
         }
         log.info("call", extra=self._fields)
         span = get_current_span()

@@ -2,10 +2,20 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
-from server.base.memory_ceiling import ContainerMemory, container_memory, worker_ceiling
+from engine.plans.report_size import ReportSize
+from server.base.errors import Busy
+from server.base.memory_ceiling import (
+    ContainerMemory,
+    MemoryCeiling,
+    anonymous_bytes,
+    container_memory,
+    worker_ceiling,
+)
+from tests.support.service.servers import DEADLINE
 
 MEGABYTE = 1 << 20
 UNLIMITED = str((1 << 63) - 4096)  # as the first version of control groups writes it
@@ -64,3 +74,52 @@ def test_a_worker_may_hold_what_the_setting_and_the_container_allow(
 ) -> None:
     container = None if limit is None else ContainerMemory(limit * MEGABYTE, tmp_path)
     assert worker_ceiling(1536, workers, container) == ceiling * MEGABYTE
+
+
+LARGE = ReportSize(figures=0, places=300_000)  # 900 MB
+
+
+def ceiling_for(reports: float) -> MemoryCeiling:
+    """Return a ceiling with room for some large reports at once."""
+    return MemoryCeiling(anonymous_bytes() + int(reports * LARGE.bytes))
+
+
+def test_a_large_call_beside_another_waits_for_memory_that_is_promised_to_it() -> None:
+    memory, looked, admitted = ceiling_for(1.5), Event(), Event()
+
+    def other() -> None:
+        with memory.admitting(looked.set) as admit:
+            admit(LARGE)
+            admitted.set()
+
+    with memory.admitting() as admit:
+        admit(LARGE)
+        beside = Thread(target=other)
+        beside.start()
+        assert looked.wait(DEADLINE)
+        assert not admitted.is_set()
+    assert admitted.wait(DEADLINE)
+    beside.join(DEADLINE)
+
+
+def test_two_large_calls_run_beside_each_other_where_both_fit() -> None:
+    memory = ceiling_for(2.5)
+    with memory.admitting() as one, memory.admitting() as other:
+        one(LARGE)
+        other(LARGE)
+
+
+def test_a_call_that_has_read_already_waits_for_no_other() -> None:
+    memory = ceiling_for(1.5)
+    with memory.admitting() as one, memory.admitting() as other:
+        one(ReportSize(figures=1, places=1))
+        other(LARGE)
+        with pytest.raises(Busy):  # the other may wait for it in turn
+            one(LARGE)
+
+
+def test_what_was_promised_to_a_call_is_free_when_it_ends() -> None:
+    memory = ceiling_for(1.5)
+    for _ in range(3):
+        with memory.admitting() as admit:
+            admit(LARGE)

@@ -22,7 +22,8 @@ from server.caller.caller import Caller, Callers, CallerStores
 from server.caller.feeds import Feeds
 from server.caller.scripts import ScriptRunner
 from server.feeds.instance import read_instance
-from server.http.dispatch import BUSY_AT_ONCE, CallAbandoned, CallResult, Dispatcher
+from server.http.dispatch import BUSY_AT_ONCE, CallResult, Dispatcher
+from server.http.stop_check import CallAbandoned
 from server.stores.memory import MemoryLeases
 from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
@@ -160,8 +161,11 @@ def test_a_report_that_does_not_fit_below_the_ceiling_is_busy_and_its_worker_is_
     del taken
     report.open.set()
     assert not asyncio.run(dispatch.call("large", {}, ANN)).is_error
-    with pytest.raises(BadArguments, match=r"take about .* MB of memory.* filter a dimension"):
-        ceiling.need(ReportSize(figures=1, places=10_000_000))
+    with (
+        ceiling.admitting() as admit,
+        pytest.raises(BadArguments, match=r"take about .* MB of memory.* filter a dimension"),
+    ):
+        admit(ReportSize(figures=1, places=10_000_000))
 
 
 async def until(event: Event) -> None:

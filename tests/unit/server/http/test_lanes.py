@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.base.waits import WAITS
-from server.http.lanes import Lane
+from server.http.lanes import EQUAL, SECOND, Lane, LaneUse
 from tests.support.service.servers import DEADLINE, wait_for
 
 CALLERS = st.lists(st.sampled_from("abcd"), max_size=30)
 
 
 @contextmanager
-def lane(threads: int) -> Iterator[Lane]:
+def lane(threads: int, use: LaneUse | None = None, alone: float = 0.0) -> Iterator[Lane]:
     """Lend a lane whose threads end with the block."""
     before = active_count()
-    opened = Lane("test", threads)
+    opened = Lane("test", threads, use, alone)
     yield opened
     opened.close()
     wait_for(lambda: active_count() <= before)
@@ -165,3 +165,97 @@ def test_a_thread_that_waits_for_an_engine_holds_no_place_of_its_lane() -> None:
         opened.submit("d", answered.set).result(DEADLINE)  # which comes to its turn although all others wait
         assert all(turn.result(DEADLINE) for turn in turns)
         assert opened.submit("e", lambda: 5).result(DEADLINE) == 5
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        """Move the clock."""
+        self.now += int(seconds * SECOND)
+
+
+@pytest.mark.parametrize(("used", "ago", "first"), [(3, 0, "bob"), (0.05, 0, "ann"), (3, 59, "bob"), (3, 61, "ann")])
+def test_who_used_the_fewest_seconds_in_the_last_minute_goes_first(used: float, ago: float, first: str) -> None:
+    clock = Clock()
+    use, order = LaneUse(clock), list[str]()
+    call = use.begin("ann")
+    clock.pass_by(used)
+    use.end(call)
+    clock.pass_by(ago)
+    with lane(1, use) as opened:
+        gate = held(opened, "x")
+        turns = [opened.submit(caller, noting(order, caller)) for caller in ("ann", "bob")]
+        gate.set()
+        for turn in turns:
+            turn.result(DEADLINE)
+    assert order[0] == first
+
+
+def test_lanes_count_the_seconds_of_a_caller_together_and_what_still_runs_counts() -> None:
+    clock = Clock()
+    use, order = LaneUse(clock), list[str]()
+    with lane(1, use) as one, lane(1, use) as other:
+        of_ann, gate = held(one, "ann"), held(other, "x")
+        clock.pass_by(2)
+        turns = [other.submit(caller, noting(order, caller)) for caller in ("ann", "bob")]
+        gate.set()
+        for turn in turns:
+            turn.result(DEADLINE)
+        of_ann.set()
+    assert order == ["bob", "ann"]
+
+
+@given(calls=st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40), st.integers(0, 40))))
+def test_what_callers_used_is_what_their_calls_of_the_last_minute_took(calls: list[tuple[str, int, int]]) -> None:
+    clock = Clock()
+    use, ended = LaneUse(clock), list[tuple[int, str, int]]()
+    for caller, took, pause in calls:
+        call = use.begin(caller)
+        clock.pass_by(took)
+        use.end(call)
+        ended.append((clock.now, caller, took * SECOND))
+        clock.pass_by(pause)
+    last = [(caller, took) for at, caller, took in ended if at >= clock.now - 60 * SECOND]
+    assert use.spent("abc") == {who: sum(took for caller, took in last if caller == who) // EQUAL for who in "abc"}
+
+
+def test_a_call_that_has_run_long_lets_one_of_another_caller_run_beside_it_and_none_of_its_own() -> None:
+    clock, order = Clock(), list[str]()
+    with lane(2, LaneUse(clock), alone=5) as opened:
+        of_ann = held(opened, "ann")
+        turns = [opened.submit(caller, noting(order, caller)) for caller in ("ann", "bob")]
+        clock.pass_by(4.9)
+        turns.append(opened.submit("ann", noting(order, "ann")))  # which wakes the other thread
+        assert not any(turn.done() for turn in turns)
+        clock.pass_by(0.2)
+        turns.append(opened.submit("ann", noting(order, "ann")))
+        turns[1].result(DEADLINE)
+        assert order == ["bob"]
+        of_ann.set()
+        for turn in turns:
+            turn.result(DEADLINE)
+    assert order == ["bob", "ann", "ann", "ann"]
+
+
+def test_the_other_thread_of_a_lane_begins_by_itself_when_a_call_has_run_long() -> None:
+    with lane(2, alone=0.01) as opened:
+        of_ann = held(opened, "ann")
+        opened.submit("bob", lambda: None).result(DEADLINE)
+        of_ann.set()
+
+
+def test_a_lane_tells_whether_calls_of_somebody_else_wait() -> None:
+    with lane(1) as opened:
+        gate = held(opened, "ann")
+        opened.submit("ann", lambda: None)
+        assert (opened.others_wait("ann"), opened.others_wait("bob")) == (False, True)
+        opened.submit("bob", lambda: None)
+        assert opened.others_wait("ann")
+        gate.set()
