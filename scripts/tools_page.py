@@ -45,8 +45,9 @@ A report says each thing once.
   are `undated`, with `undated_amount`. `period_start: (undated)` shows such rows alone.
 - `summary: true` leaves totals, notes and `data_ref`: lines of level 0, without members, drill and freshness.
 - `_meta` has the rest for programs: versions, loads and the schema of the dataset (`tieout/details`); with
-  `run_statement`, `run_metric` and `inspect_rows` also the formatted table that a widget draws (`tieout/table`). A
-  result exported as JSON has all of it.
+  `run_statement`, `run_metric` and `inspect_rows` also the formatted table that a widget draws (`tieout/table`). The
+  table has the rows of the text and, while there is room, more: at most 1,000 rows and 1.5 MB, then `left_out` counts
+  the rest. A result exported as JSON has all of it.
 
 **The rows behind a cell.** `drill` is the call behind it, with placeholders.
 

@@ -1,7 +1,8 @@
 """Render blocks: a report as the table, and inspected rows as the grid, that widgets draw."""
 
-from itertools import islice
 from typing import Any
+
+from msgspec.json import encode
 
 from engine.model.catalogue import Favourable
 from engine.model.evaluation import UNAVAILABLE as NO_DENOMINATOR
@@ -15,6 +16,7 @@ from engine.present.answers.full_reports import (
     row_json,
     visible_part,
 )
+from engine.present.answers.reports import outer_lines
 from engine.present.answers.rows import labels_shown
 from engine.report.data import Comparison, ReportData, ReportLine
 from engine.report.inspection import Inspection, RowColumn, RowValue
@@ -24,23 +26,37 @@ from engine.report.report import caption, headings
 # Tables: a report's uncut answer, with each figure as formatted text beside its value.
 #
 # The text is rounded and signed; the value is the figure of the answer. The line, not the sign, decides whether a
-# variance is favourable. A very large report loses members from the end, then its last lines; the block counts them.
-# Totals stay.
+# variance is favourable. A very large report loses members from the end, then lines, in the order of an answer; the
+# block counts them. So it has the rows that the text has, and more while it is short. Totals stay.
 
 
-MOST_CELLS = 10_000
+MAX_CELLS = 10_000
+MAX_ROWS = 1_000
+MAX_BYTES = 3 << 19  # of a block, so that an answer with its text and details has at most 2 MB
 UNAVAILABLE = "n/a"  # text of an unavailable figure; a missing figure is blank
 
 
 def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
-    """Return the render block: headings, and rows of cells [text, value, 1 favourable, -1 adverse or 0]."""
-    most_places = MOST_CELLS // max(1, len(report.lines) * len(report.columns))
-    fits = len(report.places) <= most_places
-    kept = visible_part(report, places=None if fits else max(0, most_places - 1))
+    """Return the render block: headings, and rows of cells [text, value, 1 favourable, -1 adverse or 0].
+
+    A block of long digits or headings is too long with fewer cells: then half as many are tried, down to one row.
+    """
+    cells, block = MAX_CELLS, table_within(report, data_ref, MAX_CELLS)
+    while len(encode(block)) > MAX_BYTES and cells > 1:
+        cells //= 2
+        block = table_within(report, data_ref, cells)
+    return block
+
+
+def table_within(report: ReportData, data_ref: DataRef, cells: int) -> dict[str, Any]:
+    """Return the render block of about so many cells."""
+    most_places = cells // max(1, len(report.lines) * len(report.columns))
+    if not report.statement:
+        most_places = min(most_places, MAX_ROWS)  # which are its rows
+    places = min(len(report.places), max(1, most_places))
+    lines = min(MAX_ROWS, cells // max(1, places * len(report.columns)))
+    kept = visible_part(report, places=places - 1, without=lines_beyond(report, lines))
     sheet = kept.sheet
-    across, down = sheet.across, sheet.down
-    most = max(1, MOST_CELLS // max(1, len(across)))
-    cut = {"lines": len(down) - most} if len(down) > most else {}
     return {
         "kind": "financial-table",
         "label": report.label,
@@ -52,17 +68,24 @@ def table(report: ReportData, data_ref: DataRef = NOT_KEPT) -> dict[str, Any]:
                 "style": report.columns[column.column].style.value,
                 "comparison": report.columns[column.column].comparison.value,
             }
-            for at, column in enumerate(watched(across))
+            for at, column in enumerate(watched(sheet.across))
         ],
         "rows": [
             {**row_json(report, row), "cells": cells_json(sheet, row, figures)}
-            for row, figures in watched(islice(sheet.figures(), most))
+            for row, figures in watched(sheet.figures())
         ],
-        "left_out": {**kept.left_out, **cut},
+        "left_out": dict(kept.left_out),
         "notes": data_ref.notes(kept.notes),
         "freshness": freshness_json(report.freshness),
         **data_ref.as_data(),
     }
+
+
+def lines_beyond(report: ReportData, most: int) -> frozenset[int]:
+    """Return the lines of a statement that a block of so many rows leaves out, as an answer does: the deepest first."""
+    inner = sorted((at for at, line in enumerate(report.lines) if line.level), key=lambda at: -report.lines[at].level)
+    beyond = max(0, len(report.lines) - max(1, most)) if report.statement else 0
+    return frozenset((*inner, *outer_lines(report))[:beyond])
 
 
 def cells_json(sheet: Layout, down: LayoutRow, figures: FiguresOfRow) -> list[list[Any]]:

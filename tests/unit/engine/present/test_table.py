@@ -2,16 +2,19 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from msgspec.json import encode
 from msgspec.structs import replace
 
 from engine.door import Door, open_books
 from engine.model.evaluation import FigureCube
+from engine.model.exact import Exact
 from engine.present.answers import reports
 from engine.present.answers.budget import DataRef
-from engine.present.blocks import MOST_CELLS, UNAVAILABLE, table
+from engine.present.blocks import MAX_BYTES, MAX_CELLS, MAX_ROWS, UNAVAILABLE, table
 from engine.report.report import Report
 from tests.support.answers.drills import calls, calls_of_block, joined
 from tests.support.answers.goldens import dated, held
@@ -177,23 +180,22 @@ def test_scenarios_are_marked_by_their_kind_and_their_shifts(books: Door) -> Non
     }
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        ReportOfDemo("full_pnl", {"scenarios": TWO, "period": "2026-09", "dimensions": ["customer"]}),
-        ReportOfDemo("full_pnl", {"scenarios": TWO, "period": "2026-09", "dimensions": ["cost_centre"]}),
-        ReportOfDemo(("sales_amount",), {"scenarios": TWO, "period": "2026-09", "dimensions": ["customer", "period"]}),
-        ReportOfDemo(
-            ("sales_amount",), {"scenarios": TWO, "period": NINE_MONTHS, "dimensions": ["customer", "period"]}
-        ),
-    ],
-    ids=["statement by customer", "statement by cost centre", "customers", "customers by month"],
-)
+LARGE_NAMES = ["statement by customer", "statement by cost centre", "customers", "customers by month"]
+LARGE = [
+    ReportOfDemo("full_pnl", {"scenarios": TWO, "period": "2026-09", "dimensions": ["customer"]}),
+    ReportOfDemo("full_pnl", {"scenarios": TWO, "period": "2026-09", "dimensions": ["cost_centre"]}),
+    ReportOfDemo(("sales_amount",), {"scenarios": TWO, "period": "2026-09", "dimensions": ["customer", "period"]}),
+    ReportOfDemo(("sales_amount",), {"scenarios": TWO, "period": NINE_MONTHS, "dimensions": ["customer", "period"]}),
+]
+
+
+@pytest.mark.parametrize("asked", LARGE, ids=LARGE_NAMES)
 def test_a_table_of_very_many_cells_says_what_it_leaves_out_and_keeps_totals(books: Door, asked: ReportOfDemo) -> None:
     report = report_of(books, asked)
     block = table(report)
     shown = len(block["rows"]) * len(block["columns"])
-    assert shown <= MOST_CELLS
+    assert shown <= MAX_CELLS
+    assert len(block["rows"]) <= MAX_ROWS
     left_out = block["left_out"]
     if report.statement is None:
         assert block["rows"][-1]["kind"] == "total"
@@ -205,10 +207,37 @@ def test_a_table_of_very_many_cells_says_what_it_leaves_out_and_keeps_totals(boo
         assert sum(column.get("is_total", False) for column in block["columns"]) in (0, len(report.columns))
 
 
+@pytest.mark.parametrize("asked", LARGE, ids=LARGE_NAMES)
+def test_a_table_has_every_row_and_column_that_the_text_has(books: Door, asked: ReportOfDemo) -> None:
+    report = report_of(books, asked)
+    text, block = reports.answer(report, 10_000), table(report)
+    if report.statement is None:
+        keys = {"/".join(row.get("members", {}).values()) or row.get("key", "total") for row in text["rows"]}
+        assert keys <= {row["key"] for row in block["rows"]}
+        return
+    assert {row["key"] for row in text["rows"]} <= {row["key"] for row in block["rows"]}
+    shown = [{(one["scenario"], *one.get("members", {}).values()) for one in each["columns"]} for each in (text, block)]
+    assert shown[0] <= shown[1]
+
+
+@pytest.mark.parametrize("asked", LARGE, ids=LARGE_NAMES)
+def test_a_table_of_long_digits_and_many_headings_is_cut_below_its_bound_and_counts_what_it_lacks(
+    books: Door, asked: ReportOfDemo
+) -> None:
+    report, drawn = report_of(books, asked), Random(1)
+    figures = [
+        [[Exact(drawn.getrandbits(4000), 1) for _ in report.places] for _ in report.columns] for _ in report.lines
+    ]
+    long = replace(report, figures=FigureCube.of(figures))
+    block = table(long)
+    assert MAX_BYTES / 4 < len(encode(block)) <= MAX_BYTES
+    assert block["left_out"]["members"] > 0
+
+
 def test_of_very_many_lines_the_last_are_left_out(books: Door) -> None:
     scenarios = {f"{back} back": f"actual@pp{back}" for back in range(1, 100)}
     report = books.statement("full_pnl", scenarios=scenarios, period="2026-09")
     long = replace(report, lines=report.lines * 4, figures=FigureCube.of(list(report.figures) * 4))
     block = table(long)
-    assert len(block["rows"]) == MOST_CELLS // len(scenarios)
+    assert len(block["rows"]) == MAX_CELLS // len(scenarios)
     assert block["left_out"] == {"lines": len(long.lines) - len(block["rows"])}
