@@ -14,6 +14,7 @@ from engine.model.catalogue import Base
 from engine.model.fact_store import Aggregate
 from engine.model.notes import Note
 from engine.model.scope import Cell, CodeSet, Cut
+from engine.model.stopping import watched
 from engine.plans.figures import FigurePlan
 from engine.plans.term_reads import sums_read
 from engine.plans.windows import ColumnRead, split_intervals
@@ -91,11 +92,11 @@ def outside_note(read: LeafRead, frames: Sequence[pl.DataFrame], reader: Reader)
     leaf, base = reader.catalogue.dimensions[read.cut.dimension].leaf, read.base
     amounts: dict[int, int] = defaultdict(int)
     for frame in frames:
-        for code, amount in frame.select(leaf, base.measure.key).iter_rows():
+        for code, amount in watched(frame.select(leaf, base.measure.key).iter_rows()):
             amounts[code] += amount
     if not amounts:
         return
-    members = {code: next(iter(reader.members(leaf).among({code})), str(code)) for code in amounts}
+    members = {code: next(iter(reader.members(leaf).among({code})), str(code)) for code in watched(amounts)}
     ordered = sorted(amounts, key=lambda code: (-abs(amounts[code]), members[code]))
     shown = [f"{members[code]} {base.measure.amount(amounts[code]).digits()}" for code in ordered[:LARGEST]]
     yield Note.of(

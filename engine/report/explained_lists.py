@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Base, Format, Metric
-from engine.model.exact import ONE, ZERO, Exact
+from engine.model.exact import ONE, ZERO, Exact, sort_keys
 from engine.model.formulas import Figure, FigureKind
 from engine.model.stopping import watched
 from engine.notes.shared_rows import members_sharing
@@ -104,10 +104,10 @@ class SidePairs(Struct, frozen=True, eq=False, dict=True):
                 (self._value(expression, parts, at, 0), self._value(expression, parts, at, 1))
                 for at in watched(range(len(self.places)))
             ]
-        pairs = watched(list(map(counted, self.own(expression))))
+        pairs = [counted(pair) for pair in watched(self.own(expression))]
         weights = self._weights(expression.bases[0])
         if weights is None:
-            return list(pairs)
+            return pairs
         return [(a * weight, b * weight) for (a, b), weight in zip(pairs, weights, strict=True)]
 
     @cached_property
@@ -170,7 +170,8 @@ class Candidates(Struct, frozen=True):
         """Return the rows to show by absolute contribution, then id, and one for the others."""
         threshold, sizes = asked.threshold, [abs(effect.contribution) for effect in watched(self.effects)]
         least = ZERO if threshold is None else threshold.amount * larger if threshold.is_share else threshold.amount
-        order = sorted(watched(range(len(sizes))), key=lambda at: (-sizes[at], self.ids[at]))
+        by_id = sorted(watched(range(len(sizes))), key=self.ids.__getitem__)
+        order = sorted(by_id, key=sort_keys(sizes).__getitem__, reverse=True)  # which keeps equal ones by id
         shown = [at for at in order[: asked.top] if not sizes[at] < least]
         others = order[len(shown) :]
         rows = [with_effect(self.row(at), self.effects[at]) for at in watched(shown)]

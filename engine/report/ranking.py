@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.errors import BadArguments, quoted
-from engine.model.exact import ONE, Exact
+from engine.model.exact import ONE, Exact, sort_keys
 from engine.model.formulas import Figure
 from engine.model.requests import Exclusion
 from engine.model.stopping import watched
@@ -214,8 +214,9 @@ def in_order(members: Iterable[str], figures: Mapping[str, Figure], *, asc: bool
     """Return members by their figures, those without one last; equal figures stand in the order of their ids."""
     by_id = sorted(members)
     known = {member: figure for member in watched(by_id) if isinstance(figure := figures.get(member), Exact)}
+    keys = dict(zip(known, sort_keys(list(known.values())), strict=True))
     return [
-        *sorted(known, key=lambda member: known[member], reverse=not asc),
+        *sorted(known, key=keys.__getitem__, reverse=not asc),
         *(member for member in watched(by_id) if member not in known),
     ]
 

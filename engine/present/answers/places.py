@@ -3,11 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import chain, islice
 
 from msgspec import Struct
 
 from engine.model.calendar.periods import GRAINS
-from engine.model.exact import ZERO, Exact
+from engine.model.exact import ZERO, Exact, sort_keys
 from engine.model.notes import Note
 from engine.model.stopping import watched
 from engine.report.data import Comparison, ReportData
@@ -92,7 +93,7 @@ class PlaceCut(Struct, frozen=True, dict=True):
     def _order(self) -> Sequence[int]:
         """The places without the total, in the order in which they stay: what stands below sub-totals goes first."""
         places = self.report.places[:-1]
-        return sorted(self._by_first, key=lambda at: self.report.depth(places[at]))
+        return sorted(watched(self._by_first), key=lambda at: self.report.depth(places[at]))
 
     @property
     def _by_first(self) -> Sequence[int]:
@@ -104,6 +105,11 @@ class PlaceCut(Struct, frozen=True, dict=True):
             return range(len(places))[::-1]
         if self._column is None or not self._lines:
             return range(len(places))
-        largest = sorted(self._amounts, key=self._amounts.__getitem__, reverse=True)
+        keys_in_turn = iter(sort_keys([amount for amounts in watched(self._amounts.values()) for amount in amounts]))
+        keys = {  # flat, as such tuples compare fastest
+            first: tuple(chain.from_iterable(islice(keys_in_turn, len(amounts))))
+            for first, amounts in watched(self._amounts.items())
+        }
+        largest = sorted(keys, key=keys.__getitem__, reverse=True)
         rank = {first: at for at, first in enumerate(watched(largest))}
-        return sorted(range(len(places)), key=lambda at: rank[places[at].members[0].id])
+        return sorted(watched(range(len(places))), key=lambda at: rank[places[at].members[0].id])
