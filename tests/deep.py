@@ -5,6 +5,7 @@
     scope       every tool on two thousand random books held to the law of scope, from a fresh seed that is printed
     memos       the laws of figures, of scope and of shared books; each value that is kept is made anew and compared
     digits      the law of digits: 20,000 rows a kind of source, from a fresh seed that is printed with the counts
+    looks       500 large calls and every attacker of the bench crowd: how long they compute between two looks at `stop`
     order       thousands of sequences of calls held to the law of order, from fresh seeds that are printed
     large-load  a load of ten million rows
     examples    the example of each tool and of refusals, over the wire, on fifty drawn books with drawn profiles
@@ -61,6 +62,7 @@ PARTS: Mapping[str, Sequence[str]] = {
     "laws": ("tests/laws",),
     MEMOS: ("tests/laws/test_interleaved.py", "tests/laws/test_scope.py", "tests/laws/test_figures.py"),
     "digits": ("-s", "tests/laws/test_digits.py"),  # prints its counts
+    "looks": ("tests/laws/test_look_gaps.py",),
     "order": ("tests/laws/test_order.py",),
     "large-load": ("tests/integration/faults/test_large_load.py",),
     "examples": ("tests/laws/test_examples.py", "tests/integration/server/test_examples_of_books.py"),
@@ -106,6 +108,7 @@ ASKED = {  # environment of a part
     WAREHOUSES: {"WAREHOUSES": "clickhouse flightsql"},
     SPARK: {"WAREHOUSES": "spark"},
     MEMOS: {"CHECK_MEMOS": "1"},
+    "looks": {"LOOKS": "500"},
     "order": {"CHECK_MEMOS": "7"},  # each seventh read
 }
 PROFILES = {  # of Hypothesis, in tests/conftest.py; else `deep`

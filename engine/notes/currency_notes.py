@@ -16,6 +16,7 @@ from engine.model.formulas import FigureKind
 from engine.model.members.member_sets import NULL_CODE
 from engine.model.notes import NAMED, Note
 from engine.model.scope import UNASSIGNED
+from engine.model.stopping import watched
 from engine.plans.figures import FigurePlan
 from engine.plans.measure import Batch
 from engine.plans.term_reads import sums_read
@@ -158,7 +159,7 @@ def currency_of(dimension: str, codes: Codes, reader: Reader) -> str:
     """Return the currency that codes of a dimension name: MIXED for several, that of the books where none is named."""
     books = reader.catalogue.currency
     ids = currency_ids(dimension, codes, reader)
-    named = {books if is_books_currency(dimension, member, reader) else member for member in ids}
+    named = {books if is_books_currency(dimension, member, reader) else member for member in watched(ids)}
     return next(iter(named), books) if len(named) < 2 else MIXED
 
 
@@ -214,7 +215,7 @@ def codes_by_window(
     if dimension is None:
         return
     by_interval: dict[int, set[int]] = defaultdict(set)
-    for interval, code in rows_of_base(rows, weights).select(SPAN, dimension).unique().iter_rows():
+    for interval, code in watched(rows_of_base(rows, weights).select(SPAN, dimension).unique().iter_rows()):
         by_interval[interval].add(code)
     for column_read in read.column_reads:
         yield (
@@ -230,7 +231,7 @@ def rows_of_base(rows: pl.DataFrame, weights: BaseWeights) -> pl.DataFrame:
     """Return the rows that count in a base. Leaf dimensions without a column count alike in every base."""
     inside = [
         pl.col(leaf).is_in(
-            pl.Series([code for code in codes if codes[code]], dtype=rows.schema[leaf], strict=False).implode()
+            pl.Series([code for code in watched(codes) if codes[code]], dtype=rows.schema[leaf], strict=False).implode()
         )
         for leaf, codes in weights.by_leaf.items()
         if leaf in rows.columns

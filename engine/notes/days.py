@@ -8,6 +8,7 @@ from engine.model.catalogue import Base
 from engine.model.errors import quoted
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side, Variance
+from engine.model.stopping import watched
 from engine.plans.figures import FigurePlan
 from engine.plans.presence import Anchor
 from engine.plans.rows import Expression, MeasureExpression
@@ -35,7 +36,7 @@ def find_unmet(figures: Iterable[tuple[str, Expression]], reader: Reader) -> Seq
 def is_unmet(operand: MeasureExpression, reader: Reader) -> bool:
     """Tell whether no visible member meets a condition of a metric."""
     cuts = (cut for cut in operand.base.where if not cut.deny and cut.dimension in reader.dimensions)
-    return any(not any(reader.sees(cut.dimension, member) for member in cut.ids) for cut in cuts)
+    return any(not any(reader.sees(cut.dimension, member) for member in watched(cut.ids)) for cut in cuts)
 
 
 def repeat_notes(plan: FigurePlan) -> Sequence[Note]:

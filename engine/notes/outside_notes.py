@@ -69,7 +69,7 @@ def unreached(plan: FigurePlan, covers: tuple[Cut, ...]) -> Sequence[Unreached]:
 
 def find_unreached(cut: Cut, leaf: str, bases: Sequence[Base], reader: Reader) -> frozenset[int]:
     """Return the leaves with a weight below a node that no base selects; none if the caller does not see the node."""
-    if not all(reader.sees(cut.dimension, node) for node in cut.ids):
+    if not all(reader.sees(cut.dimension, node) for node in watched(cut.ids)):
         return frozenset()
     inside = {code for code, weight in reader.cut_leaves(cut).items() if weight}
     for base in bases:

@@ -19,7 +19,7 @@ from engine.model.exact import ONE
 from engine.model.fact_store import Aggregate
 from engine.model.scenarios import Variant
 from engine.model.scope import EVERYTHING, AmountRange, Cell, CodeSet, Conjunction
-from engine.model.stopping import watched
+from engine.model.stopping import look, watched
 from engine.plans.aggregations import Amount, accumulators_of
 from engine.plans.weights import (
     Axis,
@@ -140,6 +140,7 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
         return self._targets.get((classes, subtotals), lambda: tuple(self._make_targets(classes, subtotals=subtotals)))
 
     def _make_targets(self, classes: tuple[int, ...], *, subtotals: bool) -> Iterator[AccumulatorTarget]:
+        look()  # at each new combination: a thousand rows may have as many, each with many members
         by_leaf = {known.leaf: known.classes[number] for known, number in zip(self.classes, classes, strict=True)}
         for position, members, weight, factor in class_contributions(
             by_leaf, self.weights, self.axes, self.places, subtotals=subtotals

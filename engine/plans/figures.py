@@ -298,10 +298,10 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
             ]
         why_not = self.plan.availability.why_not_by_member
         if why_not(expression):
-            blank = {by for by in {place.broken_down for place in self.places} if why_not(expression, by)}
+            blank = {by for by in {place.broken_down for place in watched(self.places)} if why_not(expression, by)}
             return [
                 Nothing.UNAVAILABLE if place.broken_down in blank else figure
-                for figure, place in zip(figures, self.places, strict=True)
+                for figure, place in watched(zip(figures, self.places, strict=True))
             ]
         return figures
 

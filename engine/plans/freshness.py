@@ -12,7 +12,7 @@ from engine.model.exact import Exact
 from engine.model.fact_store import Aggregate, FactLoad, Slice
 from engine.model.scenarios import ScenarioTerm, TermSpan
 from engine.model.scope import EVERYTHING
-from engine.model.stopping import never
+from engine.model.stopping import never, watched
 from engine.plans.figures import FigurePlan
 from engine.plans.presence import DayPlan
 from engine.plans.windows import ColumnRead, DomainRead
@@ -103,7 +103,7 @@ def loads_read(plan: DayPlan, domain: str, scenario: str) -> Sequence[FactLoad]:
 def days_read(plan: DayPlan, column_read: ColumnRead, domain: str, scenario: str) -> Iterator[date]:
     """Yield the days with visible rows that the figures of a column read are made of."""
     read = {plan.base_windows(base, column_read) for base in plan.bases if base.domain == domain}
-    spans = merge_spans(span for windows in read for window in windows for span in window.spans)
+    spans = merge_spans(span for windows in read for window in watched(windows) for span in window.spans)
     for term_span in column_read.side.term_spans(domain):
         if term_span.term.scenario.id == scenario:
             presence = plan.presences.of(DomainRead(domain, (term_span,), column_read.shared))

@@ -359,7 +359,7 @@ def with_leaves(batch: Batch, leaf: str, presences: Presences) -> Batch:
     each = BatchShape(shape.domain_read, alike, shape.by_time)
     memo = amount_memo(each, batch.splits, count * amounts, presences)
     whole = Batch(each, batch.windows, batch.splits, each.terms, memo=memo)
-    members = [(str(code),) for code in codes]
+    members = [(str(code),) for code in watched(codes)]
     return replace(batch, by_leaf=LeafAmounts(whole, members, (None,) * batch.group.places))
 
 

@@ -241,7 +241,7 @@ class Presences(Struct, frozen=True):
         return self.seen.opened.get(key, lambda: self._open_codes(*key))
 
     def _open_codes(self, domain_read: DomainRead, windows: Sequence[DateWindow], grain: Grain) -> str | None:
-        opened = [span for window in windows if (span := self.open_span(domain_read, window))]
+        opened = [span for window in watched(windows) if (span := self.open_span(domain_read, window))]
         until = (self.loaded_to(domain_read) if opened else None) or date.min
         if not (spans := [span for span in opened if span.first <= until]):
             return None

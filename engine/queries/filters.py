@@ -223,7 +223,7 @@ def every_leaf_of(dimension: str, reader: Reader) -> Leaves:
     """Return every leaf code below a dimension with its weight in the total of a breakdown, 0 where it is outside."""
     members = reader.members(dimension)
     top, codes = members.top(), range(reader.leaf_count(members.leaf))
-    return dict.fromkeys(codes, ONE) if top is None else {code: top.get(code, ZERO) for code in codes}
+    return dict.fromkeys(codes, ONE) if top is None else {code: top.get(code, ZERO) for code in watched(codes)}
 
 
 def usable_dimension(
@@ -306,7 +306,7 @@ def inside_any(period: Period, others: Sequence[Period]) -> bool:
 
 def named_periods(codes: Iterable[str], key: str, asked: PeriodRange, calendar: Calendar) -> list[Period]:
     """Return the periods of a filter on time; BadPeriod if one is finer than those of the range, or cuts one."""
-    periods = [calendar.parse(code, f"filters.{key}") for code in codes]
+    periods = [calendar.parse(code, f"filters.{key}") for code in watched(codes)]
     for period in periods:
         if period.grain.fineness < asked.grain.fineness:
             raise BadPeriod(

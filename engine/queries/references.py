@@ -8,6 +8,7 @@ from engine.model.calendar.families import TRADING
 from engine.model.errors import ECHO_CHARACTERS, BadArguments, closest, guess, quoted
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import WELL_FORMED_SIDE, Reference, Scenario, resolve, shift_of, shifts_of
+from engine.model.stopping import watched
 
 ECHO = 100  # characters of a name in a note
 MAX_NAMES = 4  # in a reference: those of a variance of two blends
@@ -178,5 +179,5 @@ def names_of(scenarios: Mapping[str, Scenario]) -> dict[str, str]:
     names = {scenario.alias.casefold(): scenario.id for scenario in scenarios.values()}
     for scenario in scenarios.values():
         ids = (scenario.id, *(f"{scenario.id}/{variant.key}" for variant in scenario.variants))
-        names |= {name.casefold(): name for name in ids}
+        names |= {name.casefold(): name for name in watched(ids)}
     return names

@@ -122,7 +122,7 @@ class ShownCurrencies(Struct, frozen=True, eq=False, dict=True):
         reader = self.plan.reader
         books = reader.catalogue.currency
         ids = currency_ids(dimension, codes, reader)
-        return frozenset(books if is_books_currency(dimension, each, reader) else each for each in ids)
+        return frozenset(books if is_books_currency(dimension, each, reader) else each for each in watched(ids))
 
     @cached_property
     def _by_ids(self) -> Mapping[Ids, Names]:
@@ -143,7 +143,7 @@ class ShownCurrencies(Struct, frozen=True, eq=False, dict=True):
                     windows = [read.splits.of(window) for window in watched(plan.base_windows(base, column_read))]
                     for place, ids in watched(places, plan.stop):
                         by_interval = held.get(plan.availability.masked(base.domain, place.members), {})
-                        codes = Codes().union(*(by_interval.get(each, ()) for each in windows[place.time]))
+                        codes = Codes().union(*(by_interval.get(each, ()) for each in watched(windows[place.time])))
                         found[ids] = found.get(ids, self._of_books(bases)) | self._names(base.measure.currency, codes)
         return found
 

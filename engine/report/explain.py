@@ -171,7 +171,7 @@ def one_level_below(query: Query, key: str, expression: Expression, reader: Read
     if len(named) != 1 or is_filtered or reader.dimensions[key].kind is not DimensionKind.RAGGED:
         return query
     for cut in named.pop():
-        if not cut.deny and all(reader.sees(key, node) for node in cut.ids):
+        if not cut.deny and all(reader.sees(key, node) for node in watched(cut.ids)):
             return replace(query, filters=(*query.filters, filter_of(reader.dimensions[key], cut.ids, reader)))
     return query
 

@@ -286,7 +286,10 @@ def by_drivers(
     moving = [at for at, pair in enumerate(volumes) if any(pair)]
     own = map(counted, watched(pairs.own(figure.expression)))
     with_volume = [(a if u_a else ZERO, b if u_b else ZERO) for (a, b), (u_a, u_b) in zip(own, volumes, strict=True)]
-    make, is_complete = pairs.row_maker(with_volume), [effects.moved[at] == pair for at, pair in enumerate(amounts)]
+    make, is_complete = (
+        pairs.row_maker(with_volume),
+        [effects.moved[at] == pair for at, pair in watched(enumerate(amounts))],
+    )
     members = Candidates(
         [pairs.ids[at] for at in watched(moving)],
         [effects.members[at] for at in watched(moving)],

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from engine.books.reader import Reader
 from engine.model.members.member_sets import LeafMembers
 from engine.model.scope import Cell, Conjunction, Cut, Cuts
+from engine.model.stopping import watched
 
 Counted = tuple[int, str]  # number of members, and a digest of their ids
 UNTOLD = ""  # digest of an unknown list of members
@@ -138,5 +139,5 @@ def cuts_of_part(part: Conjunction, reader: Reader) -> Cuts:
     cuts = []
     for leaf, known in part.by_dimension:
         ids = ids_of(leaf, reader)
-        cuts.append(Cut(leaf, tuple(ids[code] for code in sorted(known.codes)), deny=known.complement))
+        cuts.append(Cut(leaf, tuple(ids[code] for code in watched(sorted(known.codes))), deny=known.complement))
     return tuple(cuts)

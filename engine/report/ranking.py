@@ -146,7 +146,7 @@ class RankedReport(Struct, frozen=True, dict=True):
                 ]
                 for row in range(len(self.plan.rows))
             ],
-            [(known.ranked.figures, known.at) for known in places],
+            [(known.ranked.figures, known.at) for known in watched(places)],
         )
 
     def group(

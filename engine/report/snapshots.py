@@ -48,7 +48,7 @@ def still_allows(permission: Permission, reader: Reader) -> bool:
 
 def sees(cut: Cut, reader: Reader) -> bool:
     """Tell whether a reader sees every node of a cut."""
-    return all(reader.sees(cut.dimension, node) for node in cut.ids)
+    return all(reader.sees(cut.dimension, node) for node in watched(cut.ids))
 
 
 def still_contains(permission: Permission, reader: Reader) -> bool:

@@ -19,7 +19,7 @@ from engine.model.catalogue import (
 from engine.model.errors import UnknownName, echo
 from engine.model.notes import Note, notes_as_data
 from engine.model.scenarios import Scenario, Variance, grammar, resolve
-from engine.model.stopping import Stop
+from engine.model.stopping import Stop, watched
 from engine.plans.freshness import loaded_through
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, cut_lists, list_fields, split
 from engine.queries.references import nothing_visible, resolve_reference, unknown_scenarios
@@ -143,7 +143,7 @@ def base_json(base: Base, reader: Reader) -> Json:
         known.measure: [other.written for other in base.amounts if other.measure == known.measure]
         for known in base.amounts
     }
-    where = {cut.dimension: [id_ for id_ in cut.ids if reader.sees(cut.dimension, id_)] for cut in base.where}
+    where = {cut.dimension: [id_ for id_ in watched(cut.ids) if reader.sees(cut.dimension, id_)] for cut in base.where}
     return {
         **({"sign": "negate"} if base.negated else {}),
         "over_members": base.over_members.value,

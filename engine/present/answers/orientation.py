@@ -9,7 +9,7 @@ from engine.model.catalogue import Catalogue, Domain
 from engine.model.fact_store import Presence
 from engine.model.scenarios import resolve
 from engine.model.scope import EVERYTHING
-from engine.model.stopping import Stop
+from engine.model.stopping import Stop, watched
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, list_fields, split
 
 MOST_METRICS, MOST_DIMENSIONS, MOST_SCENARIOS = 80, 40, 20  # that are named; of more, the number
@@ -167,4 +167,4 @@ def allowed(reader: Reader) -> Iterator[tuple[str, str]]:
             grant = profile.grant(scenario)
             for cut in grant.dimensions if grant else ():
                 if not cut.deny:
-                    yield from ((cut.dimension, member) for member in cut.ids)
+                    yield from ((cut.dimension, member) for member in watched(cut.ids))

@@ -7,6 +7,7 @@ from math import isfinite, isnan
 
 from engine.model.calendar.periods import parse_day
 from engine.model.exact import Exact
+from engine.model.stopping import watched
 from engine.present.exports.cells import (
     FIRST_DAY,
     INSTANT,
@@ -96,7 +97,7 @@ def transform_sheet(transform: Transform) -> Sheet:
         name=transform.label,
         headings=[[Heading(head, figures=right) for head, right in zip(heads, figures, strict=True)]],
         widths=[wide_enough([head]) for head in heads],
-        rows=(SheetRow([plain_cell(value) for value in row]) for row in frame.iter_rows()),
+        rows=(SheetRow([plain_cell(value) for value in row]) for row in watched(frame.iter_rows())),
     )
 
 
