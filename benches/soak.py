@@ -1,10 +1,11 @@
 """Eight callers over two workers for half an hour, while books are loaded and things fail: what errs, and what leaks.
 
-A feed is loaded every minute. Within the first sixth a worker is killed; after it the cache store is killed, the
-database is killed, and the caller's profile is narrowed. Each minute a statement is kept and exported, and the latest
-kept results and files are opened again. The bench fails where a call errs without a cause, where a kept result or a
-file is gone that should live, and where a process holds more memory in the last third than in the third before.
-docs/operations/faults.md has what this prints.
+A feed is loaded twice a minute, and a tenth of the calls are breakdowns by many members. Within the first sixth a
+worker is killed; after it the cache store is killed, the database is killed, and the caller's profile is narrowed.
+Twice a minute a statement is kept and exported, and the latest kept results and files are opened again. The bench fails
+where a call errs without a cause, where a kept result or a file is gone that should live, where a process holds more
+memory in the last third than in the third before, and where a worker grows from minute 10 on. docs/operations/faults.md
+has what this prints.
 """
 
 import asyncio
@@ -16,20 +17,23 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from shutil import copytree
-from statistics import fmean
+from statistics import fmean, linear_regression
 from threading import Event, Thread
 from time import monotonic, perf_counter, sleep
 
 from benches.books import ROOT, demo_books
-from benches.callers import CALLERS, BusyCaller, LatencyTotals
+from benches.callers import CALLERS, BusyCaller, Call, LatencyTotals, session
 from benches.page import write_block
+from tests.support.answers.calls import THREE
 from tests.support.service.faults import FAULTS, caused
 from tests.support.service.keeper import children
 from tests.support.service.scenes import GIVEN, KEPT, MADE, RENEWED, FaultScene, SessionFiles, get, made, scene, word
 from tests.support.service.servers import wait_for
 
 ROWS, MINUTES, WORKERS = 150_000, 30, 2
+LOADS_A_MINUTE, BROAD = 2, 10  # one of so many calls is a breakdown by many members
 FEED = "people"
 ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2026-01", "period_end": "2026-09"}
 SETTLES = 1 / 6  # of the whole, before memory is compared and after which no worker is killed
@@ -44,8 +48,9 @@ SCHEDULE = (  # a fault, when it begins as a share of the whole, and the errors 
     ("grant withdrawn after the read and the export", 0.75, {"unknown_name", "unknown_metric", "bad_arguments"}),
 )
 HELD, HEALS = 20.0, 15.0  # seconds that a fault lasts, and for which calls may still suffer from it
-LATEST = 5  # kept results and files that are opened each minute
-MOST_GROWTH = 1.05
+LATEST = 5  # kept results and files that are opened again each time
+MOST_GROWTH = 1.05  # of the last third over the one before
+WARM, MAX_SLOPE = 1 / 3, 1.0  # of the whole, from when on a worker grows by less than so many MB a minute
 SETTINGS = {"SVC_WORKERS": str(WORKERS), "SVC_CALLS_PER_CALLER": "32"}  # all callers are one principal
 CACHE = {"maxmemory": "2gb"}  # so that nothing is evicted
 PAGE = ROOT / "docs" / "operations" / "faults.md"
@@ -111,10 +116,10 @@ def open_again(on: FaultScene, kept: Sequence[SessionFiles], record: SoakRecord)
 
 
 def direct(on: FaultScene, state: Path, record: SoakRecord, seconds: float) -> None:
-    """Load each minute, open again what is kept, and cause the faults at their times."""
+    """Load twice a minute, open again what is kept, and cause the faults at their times."""
     began, errors = monotonic(), record.calls.errors
     kept: list[SessionFiles] = []
-    minute, faults = seconds / MINUTES, list(SCHEDULE)
+    turn, faults = seconds / MINUTES / LOADS_A_MINUTE, list(SCHEDULE)
 
     def phase(name: str, work: Callable[[], object]) -> None:
         before = errors.copy()
@@ -125,7 +130,7 @@ def direct(on: FaultScene, state: Path, record: SoakRecord, seconds: float) -> N
         publish(on, state, record)
         kept.append(made(on))
         open_again(on, kept, record)
-        sleep(max(0.0, minute - (monotonic() - began) % minute))
+        sleep(max(0.0, turn - (monotonic() - began) % turn))
 
     def harmed(name: str) -> None:
         with caused(FAULTS[name], on):
@@ -159,10 +164,33 @@ async def calling(on: FaultScene, record: SoakRecord, seed: int, ends: float) ->
     """Call until the end; connect again after a worker that took the connection with it."""
     while perf_counter() < ends:
         try:
-            await BusyCaller(on.server, record.calls, seed).call_until(ends)
+            await BusyCaller(on.server, record.calls, seed, calls=broad_session).call_until(ends)
         except OSError as fault:
             record.calls.errors[type(fault).__name__] += 1
             await asyncio.sleep(0.2)
+
+
+def broad_session(drawn: Random) -> Iterator[Call]:
+    """Yield the calls of an agent, of which a tenth are breakdowns by many members."""
+    for call in session(drawn):
+        yield call
+        if not drawn.randrange(BROAD - 1):
+            year = drawn.choice((2024, 2025))
+            at = {"period_start": f"{year}-{drawn.randint(1, 6):02}", "period_end": f"{year}-{drawn.randint(7, 12):02}"}
+            metric = drawn.choice(("sales_amount", "units"))
+            ranked = {"order_by": f"{metric}@{THREE[0]['alias']}", "top": drawn.randint(10, 50)}
+            asked = {"metrics": [metric], "scenarios": THREE[:1], "dimensions": [drawn.choice(("customer", "product"))]}
+            if drawn.random() < 1 / 2:
+                asked["dimensions"] = ["customer", "product"]
+            yield "run_metric", {**asked, **ranked, **at}
+
+
+def slope(samples: Sequence[tuple[float, float]], seconds: float) -> float | None:
+    """Return by how many MB a minute a process grew from when it was warm; None if it did not live throughout."""
+    warm = [(at / 60, size) for at, size in samples if at > WARM * seconds]
+    if len(warm) < 2 or samples[0][0] > WARM * seconds or samples[-1][0] < 0.95 * seconds:
+        return None
+    return linear_regression(*zip(*warm, strict=True)).slope
 
 
 def growth(samples: Sequence[tuple[float, float]], seconds: float) -> tuple[float, float] | None:
@@ -194,14 +222,22 @@ def report(record: SoakRecord, seconds: float) -> tuple[list[str], list[str]]:
         strange = {error for error in errors if error != "busy" and error not in explained[name]}
         wrong += [f"{name}: {errors[error]} {error}" for error in sorted(strange)]
         lines.append(f"| {name} | {told} | {'all' if not strange else 'not ' + ', '.join(sorted(strange))} |")
-    lines += ["", "| Process | Middle third, MB | Last third, MB |", "|---|--:|--:|"]
+    lines += ["", "| Process | Middle third, MB | Last third, MB | MB a minute from minute 10 |", "|---|--:|--:|--:|"]
+    warm = 0
     for name, samples in record.memory.items():
         if means := growth(samples, seconds):
-            lines.append(
-                f"| {name.rpartition(' ')[0] if name[-1].isdigit() else name} | {means[0]:,.0f} | {means[1]:,.0f} |"
-            )
+            steep = slope(samples, seconds)
+            kind = name.rpartition(" ")[0] if name[-1].isdigit() else name
+            told = "" if steep is None else f"{steep:.2f}"
+            lines.append(f"| {kind} | {means[0]:,.0f} | {means[1]:,.0f} | {told} |")
+            if kind == "worker" and steep is not None:
+                warm += 1
+                if steep >= MAX_SLOPE:
+                    wrong.append(f"{name} grew by {steep:.2f} MB a minute")
             if means[1] > means[0] * MOST_GROWTH:
                 wrong.append(f"{name} grew from {means[0]:.0f} to {means[1]:.0f} MB")
+    if warm < WORKERS:
+        wrong.append(f"only {warm} of {WORKERS} workers lived from minute 10 to the end")
     return lines, wrong
 
 

@@ -1,5 +1,6 @@
 """Gaps between two looks at `stop`: the processor time that a call uses between them, and the function it stood in."""
 
+import gc
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ class LookGaps:
     longest: float = 0.0
     stood_in: str = ""
     _since: float = field(default_factory=thread_time)
+    _collected: float = 0.0
     _seen: Counter[str] = field(default_factory=Counter)
 
     def __call__(self) -> None:
@@ -30,9 +32,16 @@ class LookGaps:
         now = thread_time()
         if now - self._since > self.longest:
             self.longest = now - self._since
-            self.stood_in = ", ".join(name for name, _ in self._seen.most_common(2))
+            names = [name for name, _ in self._seen.most_common(2)]
+            collected = [f"{self._collected:.2f} s of it a collection of garbage"] if self._collected > SAMPLED else []
+            self.stood_in = ", ".join((*names, *collected))
         self._seen.clear()
+        self._collected = 0.0
         self._since = thread_time()
+
+    def collect(self, phase: str, _: object) -> None:
+        """Note how long collections of garbage take: they are part of the gap that they fall into."""
+        self._collected += thread_time() if phase == "stop" else -thread_time()
 
     def sample(self, thread: int, ends: Event) -> None:
         """Note again and again in which function of ours a thread stands."""
@@ -52,10 +61,12 @@ def looked_at() -> Iterator[LookGaps]:
     gaps, ends = LookGaps(), Event()
     sampler = Thread(target=gaps.sample, args=(get_ident(), ends), daemon=True)
     sampler.start()
+    gc.callbacks.append(gaps.collect)
     try:
         with stopped_by(gaps):
             yield gaps
         gaps()
     finally:
+        gc.callbacks.remove(gaps.collect)
         ends.set()
         sampler.join()
