@@ -102,6 +102,13 @@ def publish(on: FaultScene, state: Path, record: SoakRecord) -> None:
     record.loads += done.returncode == 0
 
 
+def keep_publishing(on: FaultScene, state: Path, record: SoakRecord, turn: float, stop: Event) -> None:
+    """Load the feed at each turn, whatever fails meanwhile."""
+    began = monotonic()
+    while not stop.wait(turn - (monotonic() - began) % turn):
+        publish(on, state, record)
+
+
 def open_again(on: FaultScene, kept: Sequence[SessionFiles], record: SoakRecord) -> None:
     """Open kept results and files again; record those that are gone."""
     for each in kept[-LATEST:]:
@@ -115,8 +122,8 @@ def open_again(on: FaultScene, kept: Sequence[SessionFiles], record: SoakRecord)
             record.lost.append(" / ".join(found))
 
 
-def direct(on: FaultScene, state: Path, record: SoakRecord, seconds: float) -> None:
-    """Load twice a minute, open again what is kept, and cause the faults at their times."""
+def direct(on: FaultScene, record: SoakRecord, seconds: float) -> None:
+    """Open again what is kept, and cause the faults at their times."""
     began, errors = monotonic(), record.calls.errors
     kept: list[SessionFiles] = []
     turn, faults = seconds / MINUTES / LOADS_A_MINUTE, list(SCHEDULE)
@@ -127,7 +134,6 @@ def direct(on: FaultScene, state: Path, record: SoakRecord, seconds: float) -> N
         record.errors[name] += errors - before
 
     def quiet() -> None:
-        publish(on, state, record)
         kept.append(made(on))
         open_again(on, kept, record)
         sleep(max(0.0, turn - (monotonic() - began) % turn))
@@ -153,7 +159,9 @@ async def soak(on: FaultScene, state: Path, record: SoakRecord, seconds: float) 
     """Run callers, faults and samples together."""
     stop, began = Event(), monotonic()
     Thread(target=sample, args=(on, record, began, stop), daemon=True).start()
-    director = asyncio.create_task(asyncio.to_thread(direct, on, state, record, seconds))
+    turn = seconds / MINUTES / LOADS_A_MINUTE
+    Thread(target=keep_publishing, args=(on, state, record, turn, stop), daemon=True).start()
+    director = asyncio.create_task(asyncio.to_thread(direct, on, record, seconds))
     ends = perf_counter() + seconds
     callers = [asyncio.create_task(calling(on, record, seed, ends)) for seed in range(CALLERS)]
     await asyncio.gather(director, *callers)
