@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar, get_type_hints
 from urllib.parse import urlsplit
@@ -241,25 +242,37 @@ def variable_of(name: str) -> str:
     return next(str(known.metadata["variable"]) for known in fields(Settings) if known.name == name)
 
 
+@cache
+def variables() -> tuple[tuple[str, str, object], ...]:
+    """Return of each field its environment variable, its name and its type, in the order of the fields."""
+    types = get_type_hints(Settings)
+    return tuple(
+        (str(declared.metadata["variable"]), declared.name, types[declared.name]) for declared in fields(Settings)
+    )
+
+
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings of an environment; BadSetting names the first that does not hold."""
-    types = get_type_hints(Settings)
+    return settings_of(tuple(environment.get(variable, "").strip() for variable, _, _ in variables()))
+
+
+@lru_cache(maxsize=8)  # a load asks a dozen times for a file
+def settings_of(texts: tuple[str, ...]) -> Settings:
+    """Return the settings of the text of each variable. Raises BadSetting."""
     read: dict[str, object] = {}
-    for known in fields(Settings):
-        variable = known.metadata["variable"]
-        text = environment.get(variable, "").strip()
+    for text, (variable, name, kind) in zip(texts, variables(), strict=True):
         if not text:
             continue
-        if types[known.name] is bool:
+        if kind is bool:
             if text.lower() not in SWITCHES:
                 raise BadSetting(f"{variable} is '{text}'; it takes true or false")
-            read[known.name] = SWITCHES[text.lower()]
-        elif types[known.name] is int:
+            read[name] = SWITCHES[text.lower()]
+        elif kind is int:
             if not text.isascii() or not text.isdigit() or int(text) < 1:
                 raise BadSetting(f"{variable} is '{text}'; it takes a whole number above 0")
-            read[known.name] = int(text)
+            read[name] = int(text)
         else:
-            read[known.name] = Path(text) if types[known.name] in (Path, Path | None) else text
+            read[name] = Path(text) if kind in (Path, Path | None) else text
     validate(settings := Settings(**read))  # type: ignore[arg-type]  # each value was made of its field's type above
     return settings
 
