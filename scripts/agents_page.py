@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bpe_openai import get_encoding
-
 from benches.books import demo_books
 from scripts.tools_page import LEFT_OUT, block, masked, shortened
 from tests.support.books.demo import ROWS
@@ -348,6 +346,8 @@ def section(conversation: Conversation, ask: Ask) -> Iterator[str]:
 
 def tokens(answer: Json) -> int:
     """Return about how many o200k tokens an answer has, to the next ten, whatever its references are."""
+    from bpe_openai import get_encoding  # noqa: PLC0415 - it reads every vocabulary, which others are spared
+
     text = json.dumps(masked(answer), separators=(",", ":"), ensure_ascii=False).replace(LEFT_OUT, REFERENCE)
     return -(-len(get_encoding("o200k_base").encode(text)) // 10) * 10
 

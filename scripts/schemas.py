@@ -29,18 +29,22 @@ class DescribedSchema(GenerateJsonSchema):
 
 def schemas() -> dict[str, str]:
     """Return the schema of each kind of file as text, by file name: domains/*.yaml is domains.json."""
+    return {name: schema_text(model) for name, model in file_models().items()}
+
+
+def file_models() -> dict[str, type[BaseModel]]:
+    """Return the model of each kind of file by the name of its schema."""
     files: dict[str, type[BaseModel]] = {**FILES, INTEGRATIONS: IntegrationsFile}
-    return {
-        f"{pattern.split('/')[0].removesuffix('.yaml')}.json": json.dumps(
-            {
-                "$schema": "https://json-schema.org/draft/2020-12/schema",
-                **model.model_json_schema(by_alias=True, schema_generator=DescribedSchema),
-            },
-            indent=2,
-        )
-        + "\n"
-        for pattern, model in files.items()
+    return {f"{pattern.split('/')[0].removesuffix('.yaml')}.json": model for pattern, model in files.items()}
+
+
+def schema_text(model: type[BaseModel]) -> str:
+    """Return the schema of a kind of file as text."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **model.model_json_schema(by_alias=True, schema_generator=DescribedSchema),
     }
+    return json.dumps(schema, indent=2) + "\n"
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import pairwise
 from textwrap import dedent
 from typing import Any, Generic, TypeGuard, TypeVar
@@ -81,14 +82,21 @@ def field_docs(fields: type, base: type = Request) -> dict[str, str]:
     """Return the docstring under each field of a class, those of the classes between it and its base included."""
     docs: dict[str, str] = {}
     for kind in reversed(fields.__mro__):
-        if not issubclass(kind, base):
-            continue
-        body = ast.parse(dedent(inspect.getsource(kind))).body[0]
-        statements = body.body if isinstance(body, ast.ClassDef) else []
-        for field, doc in pairwise(statements):
-            match field, doc:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    docs[name] = " ".join(text.split())
+        if base in kind.__mro__:
+            docs |= own_docs(kind)
+    return docs
+
+
+@cache
+def own_docs(fields: type) -> Mapping[str, str]:
+    """Return the docstring under each field that a class itself declares."""
+    body = ast.parse(dedent(inspect.getsource(fields))).body[0]
+    statements = body.body if isinstance(body, ast.ClassDef) else []
+    docs: dict[str, str] = {}
+    for field, doc in pairwise(statements):
+        match field, doc:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                docs[name] = " ".join(text.split())
     return docs
 
 
