@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextResourceContents
 
 from tests.support.service.issuers import Issuer
-from tests.support.service.servers import ERAS, KEY, McpBooks, Server
+from tests.support.service.servers import ERAS, KEY, McpBooks, Server, wait_for
 from tests.support.service.stdio import hosting
 from tests.support.service.two_domains import callers_of, serving_two_domains
 from tests.support.service.users import HOST
@@ -51,6 +51,15 @@ def refusal(books: McpBooks, reference: str) -> tuple[int, str, str]:
     fault = caught.value.error
     told = json.dumps(fault.data)
     return fault.code, fault.message, told.replace(f"/{reference}", "/KEY") if reference else told
+
+
+def opens(books: McpBooks, reference: str) -> bool:
+    """Tell whether a result can be read."""
+    try:
+        document(books, reference)
+    except MCPError:
+        return False
+    return True
 
 
 def timeless(made: Any) -> Any:
@@ -102,13 +111,8 @@ def test_an_expired_result_is_refused_alike(tmp_path: Path) -> None:
     ):
         reference = books.keep("run_metric", **ASKED)
         unknown = refusal(books, "ds_" + "a" * 32)
-        told: list[Any] = []
-        while not told:
-            try:
-                document(books, reference)
-            except MCPError:
-                told.append(refusal(books, reference))
-        assert told == [unknown]
+        wait_for(lambda: not opens(books, reference))
+        assert refusal(books, reference) == unknown
 
 
 def test_a_desktop_host_reads_a_result_and_no_file_stays(own: tuple[Path, Path]) -> None:
@@ -128,9 +132,8 @@ def test_a_desktop_host_is_refused_an_expired_result_as_one_that_never_was(own: 
         def read(key: str) -> dict[str, Any]:
             return host.ask("resources/read", uri=f"tieout://dataset/{key}")
 
-        while "error" not in (expired := read(reference)):
-            pass
-        unknown = read("ds_" + "a" * 32)["error"]
+        wait_for(lambda: "error" in read(reference))
+        expired, unknown = read(reference), read("ds_" + "a" * 32)["error"]
         assert (unknown["code"], unknown["message"]) == (-32602, GONE)
         assert json.dumps(expired["error"]).replace(reference, "KEY") == json.dumps(unknown).replace(
             "ds_" + "a" * 32, "KEY"

@@ -218,8 +218,8 @@ class McpBooks:
         return dict(self.read(lambda client: client.session.send_request(asked, RESULT)).root)
 
     def resource(self, uri: str) -> ReadResourceResult:
-        """Return what lies at an address."""
-        return self.read(lambda client: client.read_resource(uri))
+        """Return what lies at an address now: the client itself would keep it for a minute."""
+        return self.read(lambda client: client.read_resource(uri, cache_mode="bypass"))
 
     def prompt(self, name: str, arguments: dict[str, str]) -> str:
         """Return the text of a prompt, which is one message of a user."""
