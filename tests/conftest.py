@@ -41,7 +41,7 @@ UNCUT = "1000000"  # an answer budget that nothing in these tests exceeds
 AW = ROOT / "instances" / "adventureworks"
 
 SLOW: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck), "report_multiple_bugs": False}
-settings.register_profile("short", max_examples=8, derandomize=True, **SLOW)  # of `make test`
+settings.register_profile("short", max_examples=4, derandomize=True, **SLOW)  # of `make test`
 settings.register_profile("whole", max_examples=25, derandomize=True, **SLOW)  # of `make test-all`
 settings.register_profile("thorough", max_examples=100, derandomize=True, **SLOW)  # of the mutations
 settings.register_profile("deep", max_examples=100, **SLOW)  # of each round of `make test-deep`
