@@ -22,7 +22,7 @@ MAX_COMMON: Final = 10**40  # of a denominator over which many figures are compa
 SURE: Final = 10**15  # below it, every decimal of 15 digits is the shortest text of its double
 
 
-class Exact(Struct, frozen=True, eq=False):
+class Exact(Struct, frozen=True, eq=False, gc=False):  # it holds integers, so collections pass over what holds it
     """A rational number: `numerator` over `denominator` (above 0, not reduced)."""
 
     numerator: int

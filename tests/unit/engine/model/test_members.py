@@ -1,5 +1,6 @@
 """Trees: what their nodes stand for, however deep, wide or entwined they are."""
 
+import gc
 from fractions import Fraction
 
 import polars as pl
@@ -124,3 +125,17 @@ def test_the_last_row_of_a_node_describes_it_and_siblings_stand_by_sort() -> Non
 def test_a_node_stands_once_under_a_parent() -> None:
     with pytest.raises(HierarchyFault, match="'a' stands twice under 'P'"):
         tree_of([("P", None, "1"), ("a", "P", "1"), ("a", "P", "1")])
+
+
+@pytest.mark.parametrize("members", [100, 10_000])
+def test_collections_pass_over_what_trees_hold_however_many_members(members: int) -> None:
+    ids = [f"m{at}" for at in range(members)]
+    of = leaf_members("leaf", pl.Series(["(unassigned)", *ids]), pl.DataFrame({"id": ids, "name": ids}))
+    gc.collect()
+    before = len(gc.get_objects())
+    weights = ["0.5" if at % 2 else None for at in range(members)]
+    table = pl.DataFrame({"node": ["top", *ids], "parent": [None, *["top"] * members], "weight": [None, *weights]})
+    tree = ragged_nodes("tree", of, table, adds_paths=False)
+    assert len(tree.top()) == len(tree.leaves("top")) + 1 == members + 1
+    gc.collect()  # passes over tuples and dictionaries from now on that hold nothing to collect
+    assert len(gc.get_objects()) - before < 100
