@@ -1,4 +1,7 @@
-"""Gaps between two looks at `stop`: the processor time that a call uses between them, and the function it stood in."""
+"""Gaps between two looks at `stop`: the processor time that a call uses between them, and the function it stood in.
+
+Collections of garbage do not count: they come at any line, and what they may take is bounded where they are set up.
+"""
 
 import gc
 import sys
@@ -29,18 +32,16 @@ class LookGaps:
 
     def __call__(self) -> None:
         """Look: what the call did since the last look is a gap."""
-        now = thread_time()
-        if now - self._since > self.longest:
-            self.longest = now - self._since
-            names = [name for name, _ in self._seen.most_common(2)]
-            collected = [f"{self._collected:.2f} s of it a collection of garbage"] if self._collected > SAMPLED else []
-            self.stood_in = ", ".join((*names, *collected))
+        gap = thread_time() - self._since - self._collected
+        if gap > self.longest:
+            self.longest = gap
+            self.stood_in = ", ".join(name for name, _ in self._seen.most_common(2))
         self._seen.clear()
         self._collected = 0.0
         self._since = thread_time()
 
     def collect(self, phase: str, _: object) -> None:
-        """Note how long collections of garbage take: they are part of the gap that they fall into."""
+        """Note how long collections of garbage take in the gap that they fall into."""
         self._collected += thread_time() if phase == "stop" else -thread_time()
 
     def sample(self, thread: int, ends: Event) -> None:
