@@ -19,7 +19,7 @@ from tests.support.service.issuers import Issuer, issuing
 from tests.support.service.servers import Server, wait_for
 from tests.support.service.users import HOST, serving_many
 
-PRINCIPALS, CONNECTIONS, SECONDS = 4, 2, 20
+PRINCIPALS, CONNECTIONS, WORKERS, SECONDS = 4, 2, 2, 20
 PAUSE = 0.2  # seconds between two light reports, and between two looks at memory
 MEGABYTE = 1 << 20
 LATEST, OVER = 1000.0, 1.1  # goals: milliseconds of p95, times the ceiling of a worker
@@ -145,7 +145,7 @@ async def measure(server: Server, issuer: Issuer, name: str, seconds: float) -> 
             for tool, arguments in attack(name, drawn, references):
                 await caller.call(tool, arguments)
 
-    principals = (1 if keeps else PRINCIPALS) if group else 0
+    principals = PRINCIPALS if group else 0
     kept = [await attacker(at, at, LatencyTotals()).keep(keeps) for at in range(principals)]
     ends = perf_counter() + seconds
     crowd = [
@@ -178,13 +178,16 @@ def attack_all(seconds: int = SECONDS) -> Iterator[str]:
     """Print what came of each attack and write the table into README.md; yield the goals that are missed."""
     books, ceiling = crowd_books(), Settings().worker_megabytes * MEGABYTE
     table = [
-        f"{PRINCIPALS} principals on {CONNECTIONS} connections each call for {seconds} s (one where results are kept).",
+        f"{PRINCIPALS} principals on {CONNECTIONS} connections each call {WORKERS} workers for {seconds} s.",
         "",
         "| they ask for | calls | told | light reports | p50 ms | p95 ms | busy or failed | most MB of a worker |",
         "|---|--:|---|--:|--:|--:|--:|--:|",
     ]
-    with issuing() as issuer, serving_many((books.instance, books.state), issuer.url, SVC_WORKERS="1") as server:
-        wait_for(lambda: " serves" in server.log.read_text())
+    with (
+        issuing() as issuer,
+        serving_many((books.instance, books.state), issuer.url, SVC_WORKERS=str(WORKERS)) as server,
+    ):
+        wait_for(lambda: server.log.read_text().count(" serves") >= WORKERS)
         for name in ATTACKS:
             told = asyncio.run(measure(server, issuer, name, seconds))
             row, late = told.row(name, ceiling)
