@@ -227,13 +227,18 @@ def test_what_callers_used_is_what_their_calls_of_the_last_minute_took(calls: li
 
 
 def test_a_call_that_has_run_long_lets_one_of_another_caller_run_beside_it_and_none_of_its_own() -> None:
-    clock, order = Clock(), list[str]()
+    clock, order, begun = Clock(), list[str](), Event()
+
+    def of_bob() -> None:
+        order.append("bob")
+        begun.set()
+
     with lane(2, LaneUse(clock), alone=5) as opened:
         of_ann = held(opened, "ann")
-        turns = [opened.submit(caller, noting(order, caller)) for caller in ("ann", "bob")]
+        turns = [opened.submit("ann", noting(order, "ann")), opened.submit("bob", of_bob)]
         clock.pass_by(4.9)
         turns.append(opened.submit("ann", noting(order, "ann")))  # which wakes the other thread
-        assert not any(turn.done() for turn in turns)
+        assert not begun.wait(0.3)
         clock.pass_by(0.2)
         turns.append(opened.submit("ann", noting(order, "ann")))
         turns[1].result(DEADLINE)
