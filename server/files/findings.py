@@ -7,6 +7,7 @@ import polars as pl
 from msgspec import Struct
 
 TEXTS = 4_000  # distinct texts of a column that findings are made of
+EQUALS = "skip.equals"  # the texts whose rows are left out, by column
 ROW_LIMIT = 3  # texts that are named as evidence of one key
 
 
@@ -74,11 +75,13 @@ class Findings(Struct, frozen=True):
         return next((finding.value for finding in self.decided if finding.key == key), None)
 
     def and_(self, *others: "Findings") -> "Findings":
-        """Return these findings and others; the first one of a key counts."""
+        """Return these findings and others; the first one of a key counts, and rows to leave out add up."""
         decided: dict[str, Finding] = {}
         for findings in (self, *others):
             for finding in findings.decided:
-                decided.setdefault(finding.key, finding)
+                first = decided.setdefault(finding.key, finding)
+                if finding.key == EQUALS and first is not finding:
+                    decided[EQUALS] = both_left_out(first, finding)
         open_ = (ambiguity for findings in (self, *others) for ambiguity in findings.ambiguities)
         return Findings(tuple(decided.values()), tuple(open_))
 
@@ -87,6 +90,15 @@ class Findings(Struct, frozen=True):
         given = tuple(Finding(key, value, "answered") for key, value in answers.items())
         open_ = tuple(one for one in self.ambiguities if one.key not in answers)
         return Findings((*given, *(one for one in self.decided if one.key not in answers)), open_)
+
+
+def both_left_out(first: Finding, other: Finding) -> Finding:
+    """Return the texts whose rows two findings leave out, by their columns."""
+    texts = {
+        column: list(dict.fromkeys([*first.value.get(column, ()), *other.value.get(column, ())]))
+        for column in {**first.value, **other.value}
+    }
+    return Finding(EQUALS, texts, "; ".join(dict.fromkeys(filter(None, (first.evidence, other.evidence)))))
 
 
 def nested(keys: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import codecs
 import glob
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 from server.feeds.file_kinds import ALL_ENDINGS, FILE_KINDS, kind_of
 from server.files.archives import ArchiveFault, PackedFile, is_archive, unpacked
 from server.files.columns import to_text
+from server.files.cut_ends import CutEnd, cut_end
 from server.files.database_samples import SAMPLE_ROWS, DatabaseTable, parse_database_table
 from server.files.dialect import (
     HEAD,
@@ -39,25 +39,16 @@ from server.files.limits import FileTooLarge, refuse_long_lines, refuse_wide
 from server.files.other_formats import other_format
 from server.files.quotes import loose_pair
 from server.files.side_tables import side_tables
+from server.files.stacked_tables import second_heading, without_repeats
 from server.files.workbook_reader import READER
 from server.files.workbooks import formulas_of, refuse_large_parts, unvalued_fault
 
 QUOTE: Final = '"'
-AMOUNT: Final = re.compile(r"-?[\d,]*\.?\d+")
-FEWEST: Final = 2  # rows of which the last may look cut
 TYPED_ROWS: Final = 50_000  # rows that are read of a Parquet or Arrow file
 SCANS: Final[Mapping[str, Callable[[Path], pl.LazyFrame]]] = {
     ".parquet": pl.scan_parquet,
     ".arrow": pl.scan_ipc,
 }
-
-
-class CutEnd(Struct, frozen=True):
-    """What looks as if the end of a file were missing, and the number of its last row."""
-
-    says: str
-    row: int
-    is_short: bool = False  # whether the last row lacks values, which no sum excuses
 
 
 class SourceTable(Struct, frozen=True, kw_only=True):
@@ -231,45 +222,20 @@ def sample_text(path: Path, said: str | None = None) -> SourceTable:
     rows: list[tuple[int | None, list[str]]] = [(row, record) for row, record in numbered]
     if not is_whole:
         rows += [(None, record) for record in records_behind(path, size, encoding.value, table)]
+    if (other := second_heading(table)) is not None:
+        raise SampleFault(f"{path.name}: {other}")
     found = Findings((encoding,) if encoding.value != "utf-8" else ()).and_(table.findings, quote)
+    pages = without_repeats(to_sample(path.name, table.columns, rows))
     return SourceTable(
         path=path,
-        sample=to_sample(path.name, table.columns, rows),
-        findings=found,
+        sample=pages.sample,
+        findings=found.and_(pages.findings),
         header_row=table.header_row,
         titles=table.titles,
         is_whole=is_whole,
         megabytes=size / 1e6,
         cut=None if footer else cut_end(path, table, whole=is_whole),
     )
-
-
-def cut_end(path: Path, table: TextTable, *, whole: bool) -> CutEnd | None:
-    """Return what looks as if the end of a text file were missing; None if nothing does."""
-    rows = [(row, record) for row, record in enumerate(table.records, 1) if any(map(str.strip, record))]
-    filled = [record for row, record in rows if row > table.header_row]
-    if len(filled) < FEWEST:
-        return None
-    with path.open("rb") as file:
-        file.seek(-min(PIECE, path.stat().st_size), os.SEEK_END)
-        end = file.read()
-    width = len(table.columns)
-    if whole and len(filled[-1]) < width and all(len(record) >= width for record in filled[:-1]):
-        says = f"the last row has {len(filled[-1])} values, and the rows above have {width}"
-        return CutEnd(says, rows[-1][0], is_short=True)
-    marks = b"\n" if b"\n" in end else b"\r"
-    if is_whole_value(filled):
-        return None
-    return CutEnd("the last row has no end of line, as all others have", rows[-1][0]) if marks not in end[-2:] else None
-
-
-def is_whole_value(records: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the last value of some records is not cut: it occurs above, or has as many places as all above."""
-    last, above = records[-1][-1], [record[-1] for record in records[:-1] if len(record) == len(records[-1])]
-    places = {len(text.rpartition(".")[2]) if "." in text else 0 for text in (last, *above) if text}
-    if AMOUNT.fullmatch(last):
-        return len(places) == 1 and 0 not in places and all(AMOUNT.fullmatch(text) for text in above if text)
-    return bool(last) and last in above
 
 
 def quote_findings(path: Path, head: bytes, encoding: str, table: TextTable, *, whole: bool) -> Findings:
@@ -348,13 +314,13 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
             continue
         found = True
         name = f"{path.name} [{sheet}]" if len(sheets) > 1 else path.name
-        if (cell := formulas.unvalued) is not None:
-            fault = f"{path.name}: {unvalued_fault(sheet, cell)}"
-            if len(sheets) == 1:
-                raise SampleFault(fault)
-            yield SourceTable(path=path, sheet=sheet, sample=to_sample(name, [], []), findings=Findings(), fault=fault)
-            continue
         table = with_second_row(TextTable(records, header_row, Findings()))
+        if (fault := sheet_fault(table, sheet, formulas)) is not None:
+            if len(sheets) == 1:
+                raise SampleFault(f"{path.name}: {fault}")
+            empty = to_sample(name, [], [])
+            yield SourceTable(path=path, sheet=sheet, sample=empty, findings=Findings(), fault=f"{path.name}: {fault}")
+            continue
         decided = heading_findings(table, whole=False).decided
         keys = [Finding("header_row", one.value, one.evidence) for one in decided]
         if len(sheets) > 1:
@@ -370,12 +336,21 @@ def sample_workbook(path: Path) -> Iterator[SourceTable]:
             megabytes=path.stat().st_size / 1e6,
             formulas=formulas,
         )
-        parts = side_tables(whole.sample)
-        yield from (replace(whole, sample=one.sample, findings=whole.findings.and_(one.findings)) for one in parts)
+        for one in side_tables(whole.sample):
+            pages = without_repeats(one.sample)
+            yield replace(whole, sample=pages.sample, findings=whole.findings.and_(one.findings, pages.findings))
     if not found:
         raise SampleFault(
             f"{path.name} has no sheet with a row of column names above other rows; write them into its first row"
         )
+
+
+def sheet_fault(table: TextTable, sheet: str, formulas: Formulas) -> str | None:
+    """Return why a sheet with a heading is not read; None if it is."""
+    if formulas.unvalued is not None:
+        return unvalued_fault(sheet, formulas.unvalued)
+    other = second_heading(table)
+    return None if other is None else f"sheet {sheet}, {other}"
 
 
 def sample_typed(path: Path) -> SourceTable:

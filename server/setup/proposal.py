@@ -37,6 +37,7 @@ from server.setup.scenarios_across import split_by_scenario
 from server.setup.spellings import with_one_spelling
 from server.setup.trees import flat_tree
 from server.setup.words import currencies_in, slug, title
+from server.setup.written_periods import with_plain_periods
 
 NO_CURRENCY: Final = "XXX"  # ISO 4217's code of no currency
 MOST_TEXTS: Final = 4  # columns of texts that inspection shows
@@ -134,7 +135,7 @@ def readable_tables(tables: Sequence[SourceTable], answers: Answers) -> Iterator
             raise NoBooks(f"{table.fault}, or say files: {{'{table.name}': {{is: unused}}}} with --answers FILE")
         if not is_unused:
             answers.questions += unit_questions(table, answers.of(table.name))
-            yield without_marks(table)
+            yield with_plain_periods(without_marks(table), has_months=answers.fiscal_start == 1)
 
 
 def split_tables(tables: Iterable[SourceTable], answers: Answers, guesses: list[Guess]) -> Iterator[SourceTable]:

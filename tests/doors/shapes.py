@@ -230,6 +230,39 @@ RIGHT: dict[str, ShapedFile] = {
             "budget": {"A|2025-01": "11", "A|2025-02": "21", "B|2025-01": "-1", "B|2025-02": "-2"},
         },
     ),
+    "quarters in a column, as people write them": ShapedFile(
+        text("gl.csv", "Period,Account,Amount", "Q1 2026,A,10.50", "Q2 2026,A,20.25", "Q1 2026,B,-1.10"),
+        {"actual": {"A|2026-Q1": "10.5", "A|2026-Q2": "20.25", "B|2026-Q1": "-1.1"}},
+        periods=QUARTERS,
+    ),
+    "quarters of fiscal years in a column": ShapedFile(
+        text("gl.csv", "Period,Account,Amount", "FY2025-Q1,A,10.50", "FY2025-Q4,A,20.25"),
+        {"actual": {"A|2025-Q1": "10.5", "A|2025-Q4": "20.25"}},
+        periods=QUARTERS,
+    ),
+    "months in a column, as statistics write them": ShapedFile(
+        text("gl.csv", "Period,Account,Amount", "2025M03,1200,1.50", "2025M12,1200,2.50", "2025M03,4010,5.50"),
+        actual(c1200_03="1.5", c1200_12="2.5", c4010_03="5.5"),
+    ),
+    "a heading on each page, with a title above": ShapedFile(
+        workbook(
+            "r.xlsx",
+            {
+                "R": [
+                    ["Revenue"], ["Account", "Jan 2025", "Feb 2025", "Mar 2025"], ["4000", 1.5, 2.5, 3.5], [],
+                    ["Costs"], ["Account", "Jan 2025", "Feb 2025", "Mar 2025"], ["5000", -1.5, -2, -3.5],
+                ]
+            },
+        ),
+        actual(c4000_01="1.5", c4000_02="2.5", c4000_03="3.5", c5000_01="-1.5", c5000_02="-2", c5000_03="-3.5"),
+    ),
+    "a heading on each page, and a sum below each": ShapedFile(
+        text(
+            "gl.csv", "Account,Date,Amount", "1200,2025-01-05,10.50", "1201,2025-01-06,1.00", "Total,,11.50",
+            "Account,Date,Amount", "4010,2025-02-05,-7.25", "4011,2025-02-06,-1.00", "Total,,-8.25",
+        ),
+        actual(c1200_01="10.5", c1201_01="1", c4010_02="-7.25", c4011_02="-1"),
+    ),
 }  # fmt: skip
 ANSWERED: dict[str, ShapedFile] = {
     "two columns of days that their names do not tell apart": ShapedFile(
@@ -338,6 +371,27 @@ ANSWERED: dict[str, ShapedFile] = {
     ),
 }  # fmt: skip
 REFUSED: dict[str, ShapedFile] = {
+    "two tables of other columns below each other": ShapedFile(
+        workbook(
+            "r.xlsx",
+            {
+                "R": [
+                    ["date", "product", "revenue"],
+                    ["2025-01-31", "A", 100.5],
+                    ["2025-02-28", "B", 20.25],
+                    [],
+                    ["date", "department", "cost"],
+                    ["2025-01-31", "Ops", 40.5],
+                    ["2025-02-28", "IT", 33.3],
+                ]
+            },
+        ),
+        asks=r"sheet R, row 5 \(date, department, cost\) is the heading of another table below the first: put each",
+    ),
+    "months that go on in a table below": ShapedFile(
+        text("r.csv", "Account,Jan 2025,Feb 2025", "A,1.50,2.50", ",,", "Account,Mar 2025,Apr 2025", "A,3.50,4.50"),
+        asks=r"row 4 \(Account, Mar 2025, Apr 2025\) is the heading of another table below the first",
+    ),
     "num of the SEC, whose segments stand beside their total": ShapedFile(
         text(
             "num.txt",

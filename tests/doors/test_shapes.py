@@ -74,6 +74,17 @@ def test_a_later_file_that_could_be_read_otherwise_is_refused(tmp_path: Path, ro
         load_feeds(tmp_path / "books", tmp_path / "state")
 
 
+@pytest.mark.parametrize("period", ["H1 2026", "q3 2026", "Q3 2026 YTD", "2026 Q3", "Q5 2026"])
+def test_a_later_period_in_another_form_is_rejected(tmp_path: Path, period: str) -> None:
+    """The statement that init writes for quarters reads texts of their own layout alone."""
+    ledger = tmp_path / "gl.csv"
+    ledger.write_text("Period,Account,Amount\nQ1 2026,A,10.50\nQ2 2026,A,1.25\n", encoding="utf-8")
+    assert initialised(tmp_path / "books", ledger) == DONE
+    ledger.write_text(f"Period,Account,Amount\nQ3 2026,A,10.50\n{period},A,1.25\n", encoding="utf-8")
+    with pytest.raises(BindingFailed, match=r"1 of 2 rows rejected.* no quarter of the calendar"):
+        load_feeds(tmp_path / "books", tmp_path / "state")
+
+
 @pytest.mark.parametrize("name", ANSWERED)
 def test_a_shape_that_no_figure_decides_is_right_after_its_question(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]

@@ -133,14 +133,13 @@ def by_row(*periods: str) -> str:
 
 
 UNREAD = [
-    ("2026Q1", "2026Q2"),
     ("2026 Q1", "2026Q1"),
-    ("Q1 2026", "Q2 2026"),
+    ("Q1 2026", "2026-Q2"),
     ("FY2025-26", "FY2026-27"),
     ("2025/26", "2026/27"),
     ("FY26", "FY27"),
     ("H1 2026", "H2 2026"),
-    ("2026 P01", "2026 P02"),
+    ("2026 P01", "2026 P13"),
     ("٢٠٢٦-٠١-٣١", "2026-02-28"),
     ("۳۱/۰۱/۲۰۲۶", "۲۸/۰۲/۲۰۲۶"),
 ]
@@ -155,6 +154,14 @@ def test_a_period_that_is_not_read_is_refused_by_its_row(tmp_path: Path, periods
     answers = said("gl.csv")
     proposed(tmp_path, "gl.csv", by_row(*periods), answers)
     assert answers.open == [refused]
+
+
+def test_periods_of_a_fiscal_year_are_no_months_of_the_calendar(tmp_path: Path) -> None:
+    rows = by_row("2026 P01", "2026 P02")
+    table = proposed(tmp_path, "gl.csv", rows, Answers())
+    assert (table.time_column, table.grain) == ("Zeit", Grain.MONTH)
+    with pytest.raises(NoBooks, match="'2026 P01' is a period in a form that is not read"):
+        proposed(tmp_path, "gl.csv", rows, Answers(books={"fiscal_year": {"starts": 7}}))
 
 
 @pytest.mark.parametrize("periods", UNREAD)
