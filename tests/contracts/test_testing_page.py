@@ -2,6 +2,7 @@
 
 import re
 
+from tests.doors.shapes import ANSWERED, REFUSED, RIGHT
 from tests.support.books.loads import ROOT
 from tests.support.checks.tracked import tracked
 
@@ -23,3 +24,8 @@ def test_every_folder_that_it_names_is_there() -> None:
 def test_every_test_is_in_a_folder_that_it_names() -> None:
     files = [path.relative_to(TESTS).as_posix() for path in tracked("tests/**/test_*.py")]
     assert [file for file in files if not any(file.startswith(f"{folder}/") for folder in NAMED)] == []
+
+
+def test_it_counts_the_shapes_of_files() -> None:
+    text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    assert f" {len(RIGHT) + len(ANSWERED) + len(REFUSED)} shapes," in text
