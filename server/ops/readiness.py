@@ -128,11 +128,14 @@ class Readiness:
         beside: Sequence[HealthCheck] = (),
         post: Callable[[Json], None] = lambda _: None,
         details: Callable[[], Json] = dict,
+        instant: Sequence[HealthCheck] = (),
     ) -> None:
         """`beside` is looked at as often and decides nothing; `post` is given the health after each round.
 
-        `details` returns what /readyz shows beside the checks.
+        `details` returns what /readyz shows beside the checks. `instant` are checks that wait for nothing: every
+        answer of /readyz runs them anew, and the health is without them.
         """
+        self._instant = instant
         self.details = details
         self._post = post
         self._watched = [CheckRunner(check) for check in checks]
@@ -155,6 +158,11 @@ class Readiness:
                 self._latest = await self._look()
                 self._post(self.health())
             return self._latest
+
+    async def answer(self) -> ReadinessReport:
+        """Return the verdict with the checks that wait for nothing."""
+        verdict = await self.verdict()
+        return ReadinessReport(findings={**verdict.findings, **self._look_now()}, at=verdict.at)
 
     async def watch(self) -> None:
         """Make a round every few seconds, until cancelled."""
@@ -181,6 +189,16 @@ class Readiness:
             self._metrics.check_seconds.labels(name).set(finding.seconds)
             self._tell(name, finding)
         return ReadinessReport(findings=findings, at=monotonic())
+
+    def _look_now(self) -> dict[str, CheckResult]:
+        findings = {}
+        for check in self._instant:
+            try:
+                findings[check.name] = CheckResult(remark=check.run())
+            except StoreDown as fault:
+                findings[check.name] = CheckResult(reason=str(fault))
+            self._metrics.ready.labels(check.name).set(findings[check.name].reason is None)
+        return findings
 
     def _tell(self, name: str, finding: CheckResult) -> None:
         before = self._latest and self._latest.findings.get(name)
@@ -244,7 +262,7 @@ def ops_application(readiness: Readiness, metrics: Metrics) -> Starlette:
     """Return the application of the operators' port."""
 
     async def readyz(_: Request) -> Response:
-        verdict = await readiness.verdict()
+        verdict = await readiness.answer()
         shown = {**verdict.as_data(), **readiness.details()}
         return JSONResponse(shown, status_code=200 if verdict.ready else 503, headers=NOT_STORED)
 

@@ -12,6 +12,7 @@ from socket import socket
 from engine.books.checks import data_faults
 from engine.model.errors import Unavailable
 from server.base.folders import restrict
+from server.base.interfaces import StoreDown
 from server.base.settings import BadSetting, Settings, variable_of
 from server.caller.profiles import LiveProfiles, followed
 from server.feeds.placements import FactsPlacement
@@ -173,7 +174,8 @@ class Parent:
             HealthCheck(name="profiles", run=lambda: metrics.profiles(len(profiles.faults), profiles.age)),
         ]
         post = HealthFile(self._folder / HEALTH).post
-        return Readiness(checks, metrics, beside=beside, post=post, details=self._identity_provider)
+        instant = [HealthCheck(name="workers", run=self._refuse_no_worker)]
+        return Readiness(checks, metrics, beside=beside, post=post, details=self._identity_provider, instant=instant)
 
     def _identity_provider(self) -> Json:
         """Return whether the workers read the identity provider's keys; nothing without one.
@@ -197,6 +199,11 @@ class Parent:
         return (
             f"workers that still count calls by themselves, against their share of the caps: {alone}" if alone else None
         )
+
+    def _refuse_no_worker(self) -> None:
+        """Raise StoreDown while no worker accepts connections."""
+        if not self._supervisor.serves:
+            raise StoreDown("no worker serves yet; calls wait until one does")
 
     def _use_files(self, files: ArtifactsFolder) -> str | None:
         files.use()

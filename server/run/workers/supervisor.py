@@ -99,6 +99,11 @@ class Supervisor:
         return [worker.pid for worker in self._workers]
 
     @property
+    def serves(self) -> bool:
+        """Whether a worker accepts connections."""
+        return any(worker.phase is WorkerPhase.SERVING for worker in self._workers)
+
+    @property
     def counting_alone(self) -> int:
         """The number of workers that count calls by themselves."""
         return sum(worker.counts_alone for worker in self._workers)

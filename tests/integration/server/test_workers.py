@@ -1,12 +1,14 @@
 """Several workers behind one port: replaced one after the other or when they die, and no call is lost by it."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from http import HTTPStatus
 from itertools import pairwise
 from pathlib import Path
 from signal import SIGHUP, SIGKILL, SIGTERM
@@ -19,7 +21,7 @@ import pytest
 from server.base.memory_ceiling import anonymous_bytes
 from tests.support.service.blocked_tools import GATE
 from tests.support.service.keeper import alive, children
-from tests.support.service.operations import metric, until_ready
+from tests.support.service.operations import metric, readyz, until_ready
 from tests.support.service.servers import (
     DEADLINE,
     SERVE,
@@ -133,6 +135,23 @@ def test_workers_share_a_port_and_their_metrics_are_added_up(own: tuple[Path, Pa
         until_ready(server)
         health = server.url.replace("/mcp", "/health")
         assert [httpx2.get(health).status_code for _ in range(10)] == [200] * 10
+
+
+def test_the_server_is_not_ready_before_a_worker_serves(own: tuple[Path, Path]) -> None:
+    statuses: list[int] = []
+
+    def ready(server: Server) -> bool:
+        statuses.append(readyz(server)[0])
+        return statuses[-1] == HTTPStatus.OK
+
+    with serving(*own) as server:
+        (first,) = workers(server)
+        until_ready(server)
+        os.kill(first, SIGKILL)
+        wait_for(lambda: f"worker {first} ended" in server.log.read_text())
+        wait_for(lambda: ready(server), STARTING)
+        assert len(re.findall(r"worker \d+ serves", server.log.read_text())) == 2
+    assert HTTPStatus.SERVICE_UNAVAILABLE in statuses
 
 
 def test_a_rolling_restart_loses_no_call(own: tuple[Path, Path]) -> None:

@@ -123,7 +123,7 @@ def readyz(stack: InstalledStack) -> str:
 
     wait_for(sees_the_books)
     told = stack.ready()
-    expected = {"relational_database", "analytical_store", "cache_store", "artifacts"}
+    expected = {"relational_database", "analytical_store", "cache_store", "artifacts", "workers"}
     assert told["status"] == "ok", told
     assert {name for name, check in told["checks"].items() if check["status"] == "ok"} == expected, told
     assert not [check for check in told["checks"].values() if "note" in check], told
