@@ -23,7 +23,8 @@ from server.files.rejects import FILE, ROW, LoadFailed, from_cells
 from server.files.workbook_reader import READER
 from server.files.workbooks import formulas_of, refuse_large_parts, unvalued_fault
 
-PIECE = 500_000  # rows in memory at once
+PIECE = 500_000  # rows in memory at once, of a file of few columns
+CELLS = 2_000_000  # cells in memory at once: a wider file comes in pieces of fewer rows
 TYPED = (".parquet", ".arrow")
 NO_UTF8 = "text files are UTF-8 unless csv: {encoding: windows-1252}, or another, says otherwise"
 WRITTEN_AS: Final = {
@@ -171,12 +172,13 @@ def scan_file(path: Path, formats: FormatDetector, sheet: str | None) -> Iterato
 
 def scan_batches(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Yield the rows of a scan in their order; one empty frame where there are none."""
-    came = False
-    for piece in scan.collect_batches(chunk_size=PIECE, maintain_order=True):
+    came, schema = False, scan.collect_schema()
+    rows = min(PIECE, max(1, CELLS // max(1, len(schema))))
+    for piece in scan.collect_batches(chunk_size=rows, maintain_order=True):
         came = True
         yield piece
     if not came:
-        yield pl.DataFrame(schema=scan.collect_schema())
+        yield pl.DataFrame(schema=schema)
 
 
 # CSV. Polars reads UTF-8; other encodings are decoded to a temporary file beside the system's others.

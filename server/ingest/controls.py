@@ -1,6 +1,6 @@
 """Controls: what became of every amount of a file, counted and added up, and the law that none is lost on the way."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,6 +15,7 @@ from server.ingest.control_totals import ControlResult, FileChecks
 from server.ingest.mapper import ExtractMapper
 
 MAX_COMPARED: Final = 10_000_000  # rows of a file that are held against each other
+COMPARED_AT_ONCE: Final = 500_000  # hashes of rows
 OURS: Final = "; nothing was published, and this is a fault of Tieout: report it with the control table"
 
 
@@ -88,8 +89,8 @@ class FileControl:
         """Count the rows that repeat another. Raises LoadFailed if a cell has no fate, or two."""
         self.is_whole = True
         if self.hashes:
-            hashes = pl.concat(self.hashes)
-            self.repeated, self.hashes = len(hashes) - hashes.n_unique(), []
+            self.repeated = sum(len(lot) - lot.n_unique() for lot in hash_lots(self.hashes))
+            self.hashes = []
         lost = [key for key, amount in self.amounts.items() if not amount.balances]
         if lost:
             says = f"{self.name}: the amounts of {quoted(lost)} that were read are not those that are loaded, blank"
@@ -165,6 +166,16 @@ class LoadControl:
         if lost := [key for key, total in self._landed.items() if stored.get(key, 0) != total]:
             says = f"the amounts of {quoted(lost)} in the store are not those of the rows that were loaded"
             raise LoadFailed(VALIDATE, says + OURS)
+
+
+def hash_lots(pieces: Sequence[pl.Series]) -> Iterator[pl.Series]:
+    """Yield hashes in lots of about COMPARED_AT_ONCE; equal hashes are in one lot, as its remainder is theirs.
+
+    A table of all hashes of a large file would take several times their size.
+    """
+    lots = -(-sum(map(len, pieces)) // COMPARED_AT_ONCE)
+    for lot in range(lots):
+        yield pl.concat([piece.filter(piece % lots == lot) for piece in pieces])
 
 
 def exact_sum(units: pl.Series, *, absolute: bool = False) -> int:

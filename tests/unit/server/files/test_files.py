@@ -91,6 +91,15 @@ def test_headings_of_several_rows_are_joined_and_merged_cells_reach_to_the_right
     assert join_names([["Amount\n EUR ", "x", "x"]]) == ["Amount EUR", "x_1", "x_2"]
 
 
+def test_a_file_of_more_columns_comes_in_pieces_of_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CELLS", 4_000)
+    for width in (1, 4, 40):
+        rows = pl.DataFrame({f"c{at}": range(9_000) for at in range(width)})
+        pieces = list(files.scan_batches(rows.lazy()))
+        assert max(piece.height * piece.width for piece in pieces) <= 4_000
+        assert pl.concat(pieces).equals(rows)
+
+
 @pytest.mark.parametrize("piece", [1, 2, 3, 100])
 def test_the_footer_is_left_out_however_the_rows_come(
     tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch

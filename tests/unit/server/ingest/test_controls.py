@@ -15,9 +15,10 @@ from msgspec.structs import replace
 
 from engine.facts.manifest import current_version
 from server.feeds.feeds import LoadStatus
+from server.ingest import controls as load_controls
 from server.ingest import delivery
 from server.ingest.control_tables import control_line, control_table
-from server.ingest.controls import CellSum, FileControl
+from server.ingest.controls import CellSum, FileControl, hash_lots
 from server.ingest.load import BindingFailed
 from server.wire.feeds import load_json
 from tests.support.books.instance_page import PAGE
@@ -210,3 +211,14 @@ def test_the_page_has_the_control_tables_of_real_books(
     rows, total = duckdb.execute(read).fetchall()[0]
     assert line.startswith(f"{file}: {rows:,} rows; amount {rows:,}")
     assert f"Σ {total:,}" in line
+
+
+def test_rows_of_a_large_file_are_compared_in_lots_that_do_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_controls, "COMPARED_AT_ONCE", 100)
+    random = Random(57)
+    for rows in (0, 1, 300, 3_000):
+        numbers = [random.randrange(max(1, rows // 2)) for _ in range(rows)]
+        pieces = [pl.DataFrame({"row": numbers[first::3]}).hash_rows() for first in range(3)]
+        lots = list(hash_lots(pieces))
+        assert max(map(len, lots), default=0) <= 200
+        assert sum(len(lot) - lot.n_unique() for lot in lots) == rows - len(set(numbers))
