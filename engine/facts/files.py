@@ -17,6 +17,7 @@ from engine.model.caching import LazyTable
 from engine.model.errors import Unavailable
 
 DIGITS = 32  # of the digest in a file name
+LARGE_BYTES = 256 << 20  # of rows whose columns are made ready one after the other
 MOST_FILES = 1 << 20  # mapped at once
 
 
@@ -63,9 +64,17 @@ class MappedFiles:
 
 def spool(path: Path, frame: pl.DataFrame) -> None:
     """Write temporary rows, without durability."""
-    table = frame.to_arrow(compat_level=pl.CompatLevel.newest())
+    table = frame.rechunk().to_arrow(compat_level=pl.CompatLevel.newest())
     with pa.ipc.new_file(str(path), table.schema) as writer:
         writer.write_table(table)
+
+
+def spooled(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return temporary rows as they are mapped from a file, which loses its name and ends with them."""
+    spool(path, frame)
+    rows = mapped(path)
+    path.unlink()
+    return rows
 
 
 def write_named(root: Path, stem: str, frame: pl.DataFrame) -> str:
@@ -75,7 +84,8 @@ def write_named(root: Path, stem: str, frame: pl.DataFrame) -> str:
     """
     path = root / f"{stem}.new"
     path.parent.mkdir(parents=True, exist_ok=True)
-    table = canonical(frame)
+    is_large = frame.estimated_size() > LARGE_BYTES
+    table = canonical_columns(frame, root / f"{stem}.column") if is_large else canonical(frame)
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
     with path.open("rb") as written:
@@ -91,6 +101,23 @@ def canonical(frame: pl.DataFrame) -> pa.Table:
     columns = [canonical_nulls(column) for column in frame.rechunk().get_columns()]
     filled = pl.DataFrame(pa.record_batch(columns, names=frame.columns))
     return filled.to_arrow(compat_level=pl.CompatLevel.newest())  # casts of pyarrow take 50 ms to import
+
+
+def canonical_columns(frame: pl.DataFrame, aside: Path) -> pa.Table:
+    """Return rows in the same form, each column mapped from a file, so that one at a time is in memory."""
+    names = frame.columns
+    columns = [spooled_table(aside, canonical(frame.select(name))).column(0) for name in names]
+    return pa.table(columns, names=names)
+
+
+def spooled_table(path: Path, table: pa.Table) -> pa.Table:
+    """Return a table as it is mapped from a file that loses its name."""
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+    with pa.memory_map(str(path)) as file:
+        rows = pa.ipc.open_file(file.read_buffer()).read_all()
+    path.unlink()
+    return rows
 
 
 def canonical_nulls(column: pl.Series) -> pa.Array:

@@ -13,15 +13,15 @@ from pathlib import Path
 import polars as pl
 from msgspec import Struct
 
-from engine.facts.files import mapped, spool
+from engine.facts.files import mapped, spool, spooled
 from engine.facts.manifest import UNDATED
+from engine.facts.sorting import SORTED_BYTES, sorted_ranges, sorted_whole
 from engine.model.catalogue import Domain
 from engine.model.fact_store import DATE
 
 SCENARIO, BUCKET = "scenario", "_bucket"
 NUMBER = pl.UInt32
 HELD_BYTES = 128 << 20  # of rows that stay in memory
-LARGE_MONTH = 100_000  # rows that are sorted on every core; smaller months are sorted beside each other
 MONTHS = 2**32  # more than the months that one scenario can have
 MONTH = pl.col(DATE).dt.year().cast(pl.Int64) * 100 + pl.col(DATE).dt.month()
 Piece = Callable[[], pl.DataFrame]  # consecutive rows of one scenario and month
@@ -115,7 +115,7 @@ class Landing:
         order = (*self._domain.sort, DATE)
         codes = {key: self._numbered[key].codes(coded[key]) for key in self._domain.dimensions}
         for (scenario, month), pieces in sorted(self._pieces.items()):
-            yield LandedMonth(scenario, month, pieces, codes, order)
+            yield LandedMonth(scenario, month, pieces, codes, order, self._folder)
 
 
 class LandedMonth(Struct, frozen=True):
@@ -126,13 +126,25 @@ class LandedMonth(Struct, frozen=True):
     pieces: Sequence[Piece]
     codes: Mapping[str, pl.Series]  # by dimension: the code of each number
     order: Sequence[str]  # columns to sort by first
+    folder: Path  # of temporary files
 
     def sorted_rows(self) -> pl.DataFrame:
-        """Return the rows, coded and sorted by all their columns."""
-        rows = pl.concat([piece() for piece in self.pieces], rechunk=True)
+        """Return the rows, coded and sorted by all their columns; many are mapped from a file that has no name."""
+        size, rows = 0, 0
+        for piece in self.pieces:
+            frame = piece()
+            size, rows = size + int(frame.estimated_size()), rows + frame.height
+        if size <= SORTED_BYTES:
+            return sorted_whole([self._coded(piece()) for piece in self.pieces])
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{self.scenario}-{self.month}.arrow"
+        coded = [spooled(path, self._coded(piece())) for piece in self.pieces]
+        sorted_in_order = sorted_ranges(coded, max(1, rows * SORTED_BYTES // size))
+        return pl.concat([spooled(path, some) for some in sorted_in_order], rechunk=False)
+
+    def _coded(self, rows: pl.DataFrame) -> pl.DataFrame:
         rows = rows.with_columns(codes.gather(rows[key]).alias(key) for key, codes in self.codes.items())
-        rows = rows[list(dict.fromkeys((*self.order, *rows.columns)))]
-        return rows.sort(rows.columns, maintain_order=True, multithreaded=rows.height >= LARGE_MONTH)
+        return rows[list(dict.fromkeys((*self.order, *rows.columns)))]
 
 
 class Fingerprint:

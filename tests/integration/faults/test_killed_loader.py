@@ -24,10 +24,11 @@ from tests.support.service.servers import wait_for
 TIMES = 10 if DEEP else 5
 LOAD = """
 import sys
-from engine.facts import landing
+from engine.facts import files, landing
 from server.run.cli import main
 
 landing.HELD_BYTES = 0  # all rows are spooled, as most of a large file are
+landing.SORTED_BYTES = files.LARGE_BYTES = 1000  # months are sorted in ranges, and written by column, as large ones are
 sys.exit(main(["load", "gl"]))
 """
 DOMAIN = """
