@@ -18,7 +18,7 @@ from tests.support.service.servers import KEY, Server, connected, free_port, ser
 
 SCRIPT = ROOT / "scripts" / "verify_upgrade.py"
 STEP = re.compile(r"(ok|FAILED|not applicable) +([\w ]+): (.+)")
-CHECKS = ("relational_database", "analytical_store", "cache_store", "artifacts")
+CHECKS = ("relational_database", "analytical_store", "cache_store", "artifacts", "workers")
 READY = {"status": "ok", "checks": {name: {"status": "ok", "ms": 1.0} for name in CHECKS}}
 APPLIED = ["printf", r"applied  001_load_attempts.sql\napplied  008_artifacts.sql\n"]
 
