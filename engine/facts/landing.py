@@ -130,15 +130,13 @@ class LandedMonth(Struct, frozen=True):
 
     def sorted_rows(self) -> pl.DataFrame:
         """Return the rows, coded and sorted by all their columns; many are mapped from a file that has no name."""
-        size, rows = 0, 0
-        for piece in self.pieces:
-            frame = piece()
-            size, rows = size + int(frame.estimated_size()), rows + frame.height
+        pieces = [piece() for piece in self.pieces]  # mapped, where they are many
+        size, rows = sum(int(piece.estimated_size()) for piece in pieces), sum(piece.height for piece in pieces)
         if size <= SORTED_BYTES:
-            return sorted_whole([self._coded(piece()) for piece in self.pieces])
+            return sorted_whole([self._coded(pl.concat(pieces, rechunk=True))])
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{self.scenario}-{self.month}.arrow"
-        coded = [spooled(path, self._coded(piece())) for piece in self.pieces]
+        coded = [spooled(path, self._coded(piece)) for piece in pieces]
         sorted_in_order = sorted_ranges(coded, max(1, rows * SORTED_BYTES // size))
         return pl.concat([spooled(path, some) for some in sorted_in_order], rechunk=False)
 
