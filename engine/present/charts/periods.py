@@ -60,8 +60,12 @@ def is_time(column: pl.Series) -> bool:
     """Tell whether a column holds dates or period codes."""
     if column.dtype.is_temporal():
         return True
-    values = column.drop_nulls().unique()
-    return column.dtype == pl.String and len(values) > 0 and grain_of(values.to_list()) is not None
+    if column.dtype != pl.String:
+        return False
+    texts = column.drop_nulls()
+    if texts.is_empty() or grain_of(texts.head(1).to_list()) is None:  # ids, of which there may be many
+        return False
+    return grain_of(texts.unique().to_list()) is not None
 
 
 def are_years(numbers: Sequence[int]) -> bool:
