@@ -41,8 +41,8 @@ def without_repeats(sample: SampleTable) -> OneHeading:
     rest = same | sample.frame.select(
         pl.any_horizontal(pl.lit(value=False), *(pl.col(column) == text for column, text in titles)).alias("title")
     )["title"].fill_null(value=False)
-    kept = SampleTable(name=sample.name, frame=sample.frame.filter(~rest), rows=sample.rows.filter(~rest))
-    return OneHeading(kept, Findings((Finding(EQUALS, equals, evidence),)))
+    table = SampleTable(name=sample.name, frame=sample.frame.filter(~rest), rows=sample.rows.filter(~rest))
+    return OneHeading(table, Findings((Finding(EQUALS, equals, evidence),)))
 
 
 def titles_of_pages(frame: pl.DataFrame, repeats: pl.Series) -> Sequence[tuple[str, str]]:

@@ -43,8 +43,8 @@ def with_plain_periods(table: SourceTable, *, has_months: bool) -> SourceTable:
     if not layouts:
         return table
     columns = [in_sql(name, layouts[name]) if name in layouts else quoted(name) for name in table.columns]
-    shown = "; ".join(f"{name} is written as '{table.sample.frame[name].drop_nulls()[0]}'" for name in layouts)
-    sql = Finding("sql", f"select {', '.join(columns)} from file", shown)  # noqa: S608 - columns of this file, quoted
+    evidence = "; ".join(f"{name} is written as '{table.sample.frame[name].drop_nulls()[0]}'" for name in layouts)
+    sql = Finding("sql", f"select {', '.join(columns)} from file", evidence)  # noqa: S608 - columns of this file, quoted
     frame = table.sample.frame.with_columns(plain(name, layout) for name, layout in layouts.items())
     findings = Findings((*table.findings.decided, sql), table.findings.ambiguities)
     return replace(table, sample=replace(table.sample, frame=frame), findings=findings)
