@@ -3,14 +3,12 @@
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from socket import socket
 
-from engine.books.checks import data_faults
-from engine.model.errors import Unavailable
 from server.base.folders import restrict
 from server.base.interfaces import StoreDown
 from server.base.settings import BadSetting, Settings, variable_of
@@ -19,7 +17,6 @@ from server.feeds.placements import FactsPlacement
 from server.ingest.folder import reload_files
 from server.ingest.surveys import attached_faults
 from server.ops.health_checks import (
-    NO_BOOKS,
     ArtifactsFolder,
     StoredBooks,
     check_attached,
@@ -29,8 +26,8 @@ from server.ops.health_checks import (
     report_loads,
 )
 from server.ops.readiness import CheckResult, HealthCheck, HealthFile, Json, Readiness, serve_operators
+from server.run.data_check import checked_data
 from server.run.embedded.platform import Platform, hold_to_cache, platform
-from server.run.shelves import open_books
 from server.run.workers.process import WorkerBrief, copy_instance
 from server.run.workers.supervisor import Supervisor, SupervisorHooks
 from server.stores.profiles import opened_to_one, source_of
@@ -87,8 +84,7 @@ class Parent:
         metrics.watch(lambda: self._supervisor.processes)
         with platform(self._settings) as opened:
             opened.start()  # while the books are opened
-            for fault in self._data_faults():
-                log.warning(fault)
+            self._look_at_sources()
             profiles = LiveProfiles(
                 source_of(self._settings, opened.database, self._opening), self._taken.instance.catalogue
             )
@@ -99,7 +95,9 @@ class Parent:
                 serving=announce,
                 ended=metrics.ended,
             )
-            with followed(profiles), serve_operators(for_operators, readiness, metrics):
+            taken, settings = self._taken, self._settings
+            checked = checked_data(taken.files, settings.instance, settings.store)
+            with checked, followed(profiles), serve_operators(for_operators, readiness, metrics):
                 event = {"url": self._settings.base_url, "operators": self._settings.ops_bind, "release": release}
                 log.info("serving", extra=event)
                 try:
@@ -135,17 +133,16 @@ class Parent:
         )
         return self._brief()
 
-    def _data_faults(self) -> Iterable[str]:
+    def _look_at_sources(self) -> None:
+        """Refuse users of engines and sources who may write. Logs what attached tables lack."""
         instance = self._taken.instance
         try:
             if instance.placement is not None:
                 refuse_writing_reader(instance.placement)
             for fault in attached_faults(instance.bindings, instance.catalogue, self._settings.instance):
                 log.warning("%s", fault)
-            with open_books(instance, self._settings.instance, self._settings.store) as books:
-                return list(data_faults(books, instance.bindings)) if books.version else [NO_BOOKS]
-        except (WarehouseDown, Unavailable) as away:  # callers are told as well, until it answers
-            return [f"the engine of facts: {away}"]
+        except WarehouseDown as away:  # callers are told as well, until it answers
+            log.warning("the engine of facts: %s", away)
 
     def _engine_checks(self) -> list[HealthCheck]:
         placement = self._taken.instance.placement

@@ -19,6 +19,7 @@ from engine.model.stopping import Stop
 from server.base.settings import Settings
 from server.feeds.feeds import LoadStatus, SourceKind
 from server.run.backup import back_up, restore
+from server.run.data_check import find_faults
 from server.run.parent import Parent
 from server.run.workers.supervisor import Supervisor
 from server.warehouses import opening
@@ -145,7 +146,8 @@ def test_who_looks_at_the_books_before_it_serves_closes_their_sources(
     monkeypatch.setitem(opening.SOURCES, SourceKind.DUCKDB, CountedWarehouse)
     settings = Settings(instance=served.instance, state=tmp_path / "state")
     parent = Parent(settings, tmp_path / "run", Supervisor(settings, [], tmp_path))
-    assert list(parent._data_faults()) == []
+    parent._look_at_sources()
+    assert find_faults(served.instance, served.instance, settings.store) == []
     assert len(opened) == len(closed) == 2  # one to look at the table, one of the books
 
 
