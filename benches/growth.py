@@ -16,6 +16,7 @@ from typing import NamedTuple
 from benches.books import BenchBooks
 from benches.customers import customer_books
 from benches.growth_books import GrownBooks
+from benches.growth_loads import listed_feeds, looked_at_again, restricted_report
 from benches.page import README, write_block
 from engine.books.books import Shelf
 from engine.books.reader import Reader
@@ -39,6 +40,7 @@ MAX_EXPONENT = 1.1
 MILLISECOND = 1000
 PERIOD = "2026-01"
 BUDGET = 10_000
+LOADS = 1_600, 9_000, 50_000
 KEPT = DataRef("ds_" + "a" * 32)
 Work = Callable[[], object]
 
@@ -196,6 +198,10 @@ ROWS = (
     ),
     Growth("domains, after a publish", (3, 20, 100), partial(report_after_publish, of=domains, profile="part"), 100),
     Growth("dimensions that are searched, after a publish", (1, 7, 40), search_after_publish, 100),
+    Growth("loads of a month, first report of a restricted caller", LOADS, restricted_report, 1_500),
+    Growth("loads of a month, 20 later reports", LOADS, partial(restricted_report, calls=20), 100),
+    Growth("loads of a month, list_bindings 20 times", LOADS, partial(listed_feeds, calls=20), 400),
+    Growth("loads of a month, readiness once more", LOADS, looked_at_again, 5),
     Growth("lines of a statement", (16, 100, 500), long_statement, 1_000),
     Growth("members that are searched", (30_000, 200_000, 1_000_000), later_search, 10),
 )

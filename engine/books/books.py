@@ -320,6 +320,14 @@ class Shelf:
                     books = self._open()
         return books
 
+    def stamp(self) -> Hashable:
+        """Return a value that changes whenever the next `current` may read something else. Raises Unavailable."""
+        return self._versions.stamp()
+
+    def release(self) -> None:
+        """Let go of the Books, so that a later publish can delete their files. The next `current` opens them anew."""
+        self._books = None
+
     def _open(self) -> Books:
         self._books = Books(self._catalogue, self._versions.open(self._catalogue.domains), self._books)
         return self._books

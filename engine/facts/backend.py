@@ -1,20 +1,22 @@
 """The Arrow backend of the books: one pinned version of facts, members and loads."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import date, datetime
 from functools import cached_property
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
 
 import polars as pl
 
 from engine.facts.arrow import ArrowFacts
 from engine.facts.files import MappedFiles, mapped
-from engine.facts.manifest import Manifest, Partition, Pin, current_version, pin_current
+from engine.facts.manifest import Manifest, Partition, Pin, current_stamp, current_version, pin_current
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactLoad, FactStore
 from engine.model.stopping import watched
 
+SEQUENCE = attrgetter("sequence", "id")  # the order in which loads were published
 FactsOf = Callable[[MappedFiles, Manifest, Mapping[str, Domain]], FactStore]
 
 
@@ -30,6 +32,10 @@ class ArrowVersions:
     def current(self) -> int:
         """Return the number of the current version, 0 before the first is published."""
         return current_version(self._root)
+
+    def stamp(self) -> Hashable:
+        """Return the current version and what the file system says of its manifest. Raises DamagedBooks."""
+        return current_stamp(self._root)
 
     def open(self, domains: Mapping[str, Domain]) -> "ArrowBackend":
         """Open the current version. Raises what `pin_current` raises."""
@@ -86,12 +92,16 @@ class ArrowBackend:
 
     def loads(self, domain: str, scenario: str) -> Sequence[FactLoad]:
         """Return the loads of a scenario of a domain in publishing order."""
-        days: dict[str, set[date]] = {}
+        days: dict[str, list[frozenset[date]]] = {}
         for part in self._partitions(domain, scenario):
+            dates: dict[tuple[int, ...], frozenset[date]] = {}  # many loads of a month have the same days
             for loaded in watched(part.loaded):
-                days.setdefault(loaded.load, set()).update(part.dates_of(loaded))
-        loads = sorted((self._manifest.loads[load] for load in days), key=lambda load: (load.sequence, load.id))
-        return [FactLoad(load=load.id, at=load.loaded_at, days=frozenset(days[load.id])) for load in loads]
+                own = dates.get(loaded.days)
+                if own is None:
+                    own = dates[loaded.days] = part.dates_of(loaded)
+                days.setdefault(loaded.load, []).append(own)
+        loads = sorted((self._manifest.loads[load] for load in days), key=SEQUENCE)
+        return [FactLoad(load=load.id, at=load.loaded_at, days=union(days[load.id])) for load in loads]
 
     def feeds(self, domain: str) -> set[str]:
         """Return the feeds that loaded the facts of a domain."""
@@ -137,6 +147,11 @@ class ArrowBackend:
         if scenario is None:
             return self._manifest.facts.get(domain, ())
         return self._by_scenario.get((domain, scenario), ())
+
+
+def union(sets: Sequence[frozenset[date]]) -> frozenset[date]:
+    """Return the days of some sets of days, the set itself if there is only one."""
+    return sets[0] if len(sets) == 1 else frozenset[date]().union(*sets)
 
 
 def identity_of(place: tuple[str, str], parts: Sequence[Partition]) -> str:

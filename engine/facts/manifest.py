@@ -12,9 +12,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError
 from msgspec.json import decode, encode
-from msgspec.structs import asdict, force_setattr
+from msgspec.structs import force_setattr, replace
 
 from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
@@ -122,10 +122,9 @@ class Partition(Struct, frozen=True, kw_only=True, dict=True):
         year, _, month = self.bucket.partition("-")
         return tuple(date(int(year), int(month), day) for day in self.days)
 
-    def dates_of(self, loaded: LoadedRows) -> tuple[date, ...]:
-        """Return the days that have rows of one load, ascending."""
-        days = frozenset(loaded.days)
-        return tuple(day for day in self.dates if day.day in days) if self.merged else self.dates
+    def dates_of(self, loaded: LoadedRows) -> frozenset[date]:
+        """Return the days that have rows of one load."""
+        return frozenset(day for day in self.dates if day.day in loaded.days)
 
     @property
     def loaded(self) -> tuple[LoadedRows, ...]:
@@ -151,6 +150,7 @@ class Codes(Struct, frozen=True, kw_only=True):
 class Manifest(Struct, frozen=True, kw_only=True):
     """One version of the books."""
 
+    format: int = FORMAT
     version: int
     facts: Mapping[str, tuple[Partition, ...]]  # by domain
     tables: Mapping[str, StoredTable]  # by live table
@@ -174,7 +174,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
     def as_json(self) -> bytes:
         """Return the stored form of the manifest."""
-        return encode({"format": FORMAT, **asdict(self)})
+        return encode(replace(self, format=FORMAT))
 
     @classmethod
     def from_json(cls, text: bytes) -> "Manifest":
@@ -182,18 +182,28 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
         Raises NewerFormat if a newer release wrote it in a format of its own, ValueError if it is no manifest.
         """
-        if (stored := decode(text, type=ManifestFormat).format) > FORMAT:
-            raise NewerFormat(
-                f"The books are stored in format {stored} and this release reads formats up to {FORMAT}; install the "
-                "release that wrote them, or restore a backup that this release made."
-            )
-        return decode(text, type=cls)
+        try:  # at once: the manifest of many loads is long
+            manifest = decode(text, type=cls)
+        except ValidationError:
+            refuse_newer(decode(text, type=ManifestFormat).format)
+            raise
+        refuse_newer(manifest.format)
+        return manifest
 
 
 class ManifestFormat(Struct, frozen=True):
-    """The format of a stored manifest; release 0.3.0 stored none."""
+    """The format of a stored manifest that is read no further; release 0.3.0 stored none."""
 
     format: int = 0
+
+
+def refuse_newer(stored: int) -> None:
+    """Raise NewerFormat if a newer release wrote a manifest of this format."""
+    if stored > FORMAT:
+        raise NewerFormat(
+            f"The books are stored in format {stored} and this release reads formats up to {FORMAT}; install the "
+            "release that wrote them, or restore a backup that this release made."
+        )
 
 
 class Pin:
@@ -248,6 +258,19 @@ def was_published(root: Path) -> bool:
 def manifest_file(root: Path, version: int) -> Path:
     """Return the path of a version's manifest."""
     return root / "manifests" / f"{version:06}.json"
+
+
+def current_stamp(root: Path) -> tuple[int, ...]:
+    """Return the current version with the inode, size and time of change of its manifest. Raises DamagedBooks.
+
+    A manifest that is swept or unreadable has none of the three, and opening it says why.
+    """
+    version = current_version(root)
+    try:
+        file = manifest_file(root, version).stat()
+    except OSError:
+        return (version,)
+    return version, file.st_ino, file.st_size, file.st_ctime_ns
 
 
 def pin_current(root: Path) -> Pin:

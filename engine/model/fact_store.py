@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from enum import Enum
 from functools import cached_property
@@ -308,9 +308,8 @@ def visible_loads(
     """
     brought = Counter(day for load in loads for day in watched(load.days))
     days_of = {load.load: load.days.intersection(seen.dates) for load in watched(loads)}
-    unclear = {
-        load for load, days in watched(days_of.items()) if not days or any(brought[day] > 1 for day in watched(days))
-    }
+    shared = {day for day, count in watched(brought.items()) if count > 1}
+    unclear = {load for load, days in watched(days_of.items()) if not days or not shared.isdisjoint(days)}
     own = rows_of(unclear) if len(loads) > 1 and unclear else None
     for load in watched(loads):
         days, undated = days_of[load.load], seen.undated
@@ -391,6 +390,9 @@ class Versions(Protocol):
 
     def current(self) -> int:
         """Return the number of the current version, 0 before the first is published."""
+
+    def stamp(self) -> Hashable:
+        """Return a value that changes whenever the current version changes, or what describes it. Reads little."""
 
     def open(self, domains: Mapping[str, Domain]) -> Backend:
         """Open the current version and read its facts as `domains` declare them."""

@@ -1,7 +1,8 @@
 """Freshness: the loads behind the figures of a plan, restricted to the scope of the caller."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 
 from msgspec import Struct
 
@@ -89,15 +90,29 @@ def undated_amount(reader: Reader, domain: Domain, scenario: str) -> Exact | Non
 
 
 def loads_read(plan: DayPlan, domain: str, scenario: str) -> Sequence[FactLoad]:
-    """Return the loads that brought visible rows of the days that a plan reads, in the order of publication.
+    """Return the first and last of the loads that brought visible rows of the days that a plan reads, once if alike.
 
     If no visible row lies on these days, return the latest load of visible rows.
     """
     loads = plan.reader.loads(domain, scenario)
     if len(loads) <= 1:
         return loads
+    by_day = plan.reader.memo_as_seen(("loads by day", domain, scenario), partial(loads_by_day, loads), len)
     days = {day for column_read in plan.distinct_reads for day in days_read(plan, column_read, domain, scenario)}
-    return [load for load in loads if not days.isdisjoint(load.days)] or loads[-1:]
+    numbers = [by_day[day] for day in watched(days) if day in by_day]
+    if not numbers:
+        return loads[-1:]
+    first, last = min(number for number, _ in watched(numbers)), max(number for _, number in watched(numbers))
+    return [loads[number] for number in sorted({first, last})]
+
+
+def loads_by_day(loads: Sequence[FactLoad]) -> Mapping[date, tuple[int, int]]:
+    """Return the positions of the first and the last load that brought rows of each day."""
+    found: dict[date, tuple[int, int]] = {}
+    for number, load in enumerate(watched(loads)):
+        for day in watched(load.days):
+            found[day] = found.get(day, (number, 0))[0], number
+    return found
 
 
 def days_read(plan: DayPlan, column_read: ColumnRead, domain: str, scenario: str) -> Iterator[date]:

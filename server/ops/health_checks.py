@@ -2,15 +2,16 @@
 
 import os
 import shutil
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from secrets import randbelow, token_hex
 
 import pyarrow as pa
+from msgspec import Struct
 
-from engine.books.books import Books, Shelf
+from engine.books.books import Shelf
 from engine.model.catalogue import Catalogue
 from engine.model.errors import Unavailable
 from server.base.interfaces import LoadHistory, StoreDown
@@ -103,21 +104,35 @@ class ArtifactsFolder:
                     path.unlink(missing_ok=True)
 
 
+class OpenedBooks(Struct, frozen=True):
+    """What the checks need of the books that were opened, and the stamp of before."""
+
+    stamp: Hashable
+    version: int
+    published_at: datetime | None
+    files: Sequence[Path]
+
+
 class StoredBooks:
-    """The books as a server that starts now would find them; none at all are fine, for there must be a first load."""
+    """The books as a server that starts now would find them; none at all are fine, for there must be a first load.
+
+    They are opened when their stamp has changed, and let go at once. A manifest names every load, so it may be long.
+    """
 
     def __init__(self, catalogue: Catalogue, root: Path, tell: Callable[[int, datetime | None], None]) -> None:
         self._catalogue = catalogue
         self._root = root
         self._tell = tell
+        self._shelf: Shelf | None = None
+        self._opened: OpenedBooks | None = None
         self._highest = 0  # version that this process has seen
         self._whole = 0  # version whose files were all there
         self._turn = 0
 
     def use(self) -> str | None:
-        """Open the current version and read a block of one of its files, each time of the next one."""
+        """Open the current version if it changed, and read a block of one of its files, each time of the next one."""
         try:
-            books = Shelf(self._catalogue, self._root).current()
+            books = self._opened = self._current()
         except Unavailable as fault:
             raise StoreDown(f"the books in {self._root} cannot be opened: {fault}") from fault
         except (OSError, ValueError) as fault:
@@ -137,7 +152,19 @@ class StoredBooks:
         self._read_some(books)
         return None
 
-    def _read_some(self, books: Books) -> None:
+    def _current(self) -> OpenedBooks:
+        """Return the current version as it was opened last, unless its stamp has changed since."""
+        self._shelf = self._shelf or Shelf(self._catalogue, self._root)
+        stamp = self._shelf.stamp()
+        if self._opened is not None and self._opened.stamp == stamp:
+            return self._opened
+        try:
+            books = self._shelf.current()
+            return OpenedBooks(stamp, books.version, books.published_at, books.files)
+        finally:
+            self._shelf.release()
+
+    def _read_some(self, books: OpenedBooks) -> None:
         files = books.files
         if books.version != self._whole:  # what was lost while nobody looked, such as files that a restore left out
             for path in files:
@@ -155,7 +182,7 @@ class StoredBooks:
         self._turn += 1  # which stays at a file that cannot be read, until it can
 
 
-def missing_file(path: Path, books: Books, how: str) -> StoreDown:
+def missing_file(path: Path, books: OpenedBooks, how: str) -> StoreDown:
     """Return what to say of a file that the books need and do not have."""
     return StoreDown(
         f"version {books.version} of the books needs {path} and {how}; restore it from a backup or load its feed again"

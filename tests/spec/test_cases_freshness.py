@@ -4,12 +4,16 @@ Rules: Freshness.
 """
 
 from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from engine.door import Door, open_books
+from engine.model.fact_store import FactLoad
+from engine.plans.freshness import loads_by_day
 from engine.present.answers.reports import details
 from tests.support.books.dated_loads import DatedLedger
 
@@ -122,3 +126,18 @@ def test_a_load_of_rows_that_are_hidden_is_not_told_from_none(tmp_path: Path) ->
     assert feeds.told(seen.metric("revenue", **asked)) == ("L1", None)
     hidden, empty = (seen.metric("revenue", scenarios=A, period=period) for period in ("2021-03", "2021-04"))
     assert feeds.told(hidden) == feeds.told(empty)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_and_last_load_of_days_are_those_of_a_search_through_all_loads(seed: int) -> None:
+    drawn = Random(seed)
+    at = datetime(2021, 2, 1, tzinfo=UTC)
+    days = [date(2021, 1, 1) + timedelta(days=day) for day in range(12)]
+    loads = [
+        FactLoad(load=f"L{number}", at=at, days=frozenset(drawn.sample(days, drawn.randint(0, 4))))
+        for number in range(drawn.randint(2, 9))
+    ]
+    found = loads_by_day(loads)
+    for day in days:
+        brought = [number for number, load in enumerate(loads) if day in load.days]
+        assert found.get(day) == ((brought[0], brought[-1]) if brought else None)
