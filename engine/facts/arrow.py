@@ -17,7 +17,7 @@ from engine.facts.expressions import (
     group_columns,
     limited,
 )
-from engine.facts.last_values import are_many_runs, last_values
+from engine.facts.last_values import are_many_runs, chains_of, in_order, last_sums
 from engine.facts.manifest import TouchedPart, is_whole, magnitude_of, spans_of
 from engine.facts.mapped import MappedFacts
 from engine.facts.rollups import answering, needed
@@ -28,6 +28,7 @@ from engine.model.fact_store import (
     ROWS,
     SPAN,
     VALUE,
+    AggregateFunction,
     DistinctSlice,
     LastKnownSlice,
     Question,
@@ -198,22 +199,22 @@ class ArrowFacts(MappedFacts):
         )
         periods = pl.Series(asked.periods, dtype=pl.UInt32)
         sums = self.sums(by_leaf, within).with_columns(pl.lit(periods).gather(pl.col(SPAN)).alias(PERIOD))
-        made = [getattr(pl.col(part.column), part.how.value)() for part in asked.aggregates] + [pl.col(ROWS).sum()]
-        if are_many_runs(asked.windows):
-            by_window = [*last_values(sums, leaves, asked.windows)]
+        groups = group_columns(asked.groups)
+        if are_many_runs(asked.windows) and all(part.how is AggregateFunction.SUM for part in asked.aggregates):
+            spans, counts = len(asked.spans), {leaf: self._counts.get(leaf, 1) for leaf in leaves}
+            ordered = in_order(sums, counts, spans).with_columns(groups)
+            summed = (*columns_of(by_leaf), ROWS)
+            found = [last_sums(ordered, chain, spans, asked.keys, summed) for chain in chains_of(asked.windows)]
         else:
             last = pl.col(PERIOD).max()
-            by_window = [
+            found = [
                 sums.filter(pl.col(SPAN).is_in(list(read)))
                 .filter(pl.col(PERIOD) == (last.over(leaves) if leaves else last))
-                .with_columns(pl.lit(window, pl.UInt32).alias(SPAN))
+                .with_columns(pl.lit(window, pl.UInt32).alias(SPAN), *groups)
+                .pipe(by_window, asked)
                 for window, read in watched(enumerate(asked.windows))
             ]
-        found = [
-            known.with_columns(group_columns(asked.groups)).group_by(SPAN, PERIOD, *asked.keys).agg(made)
-            for known in by_window or [sums.clear()]
-        ]
-        return pl.concat(found).pipe(capped, asked.most)
+        return pl.concat(found or [sums.clear().with_columns(groups).pipe(by_window, asked)]).pipe(capped, asked.most)
 
     def distinct(self, asked: DistinctSlice, within: Cell) -> pl.LazyFrame:
         """Return one row per span, key group and code of the counted dimension; see FactStore."""
@@ -231,6 +232,12 @@ class ArrowFacts(MappedFacts):
             .unique()
             .pipe(capped, asked.most)
         )
+
+
+def by_window(sums: pl.LazyFrame, asked: LastKnownSlice) -> pl.LazyFrame:
+    """Return the aggregates of the rows that windows read, by SPAN, which is the window's position, PERIOD and keys."""
+    made = [getattr(pl.col(part.column), part.how.value)() for part in asked.aggregates] + [pl.col(ROWS).sum()]
+    return sums.group_by(SPAN, PERIOD, *asked.keys).agg(made)
 
 
 def select_with_nulls(columns: Sequence[str], frame: pl.LazyFrame, held: Collection[str]) -> pl.LazyFrame:

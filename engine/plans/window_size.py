@@ -23,7 +23,8 @@ from engine.plans.figures import FigurePlan
 from engine.plans.measure import Batch, distinct_windows
 from engine.plans.term_reads import LastKnownSplits
 
-MOST_LAST_KNOWN = 10_000_000  # leaves that the windows of a report find the last rows of, each in each window
+MAX_LAST_KNOWN = 50_000_000  # leaves that the windows of a report find the last rows of, each in each window
+MAX_COMPARED = 10_000_000  # the same where each leaf and window is a row, so that scenarios of a blend are compared
 FEW_LAST_KNOWN = 31  # windows
 MOST_COMBINED = 50_000_000  # members and amounts that windows put together, each in each interval of each window
 
@@ -64,7 +65,9 @@ def is_wide(batch: Batch) -> bool:
 
 def most_of(batch: Batch) -> int:
     """Return how many values the windows of a batch may read."""
-    return MOST_LAST_KNOWN if is_last_known(batch) else MOST_COMBINED
+    if batch.compares:
+        return MAX_COMPARED
+    return MAX_LAST_KNOWN if is_last_known(batch) else MOST_COMBINED
 
 
 def values_at_most(batch: Batch, plan: FigurePlan) -> int:

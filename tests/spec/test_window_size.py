@@ -83,7 +83,7 @@ LEAVES = len({(customer, product) for _, customer, product in ROWS})
         ("buyers", "actual@ltm", (), "MOST_COMBINED", members_in_windows(1)),
         ("buyers", "actual@ltm", ("product",), "MOST_COMBINED", 2 * members_in_windows(1, 2)),  # and the totals of days
         ("smallest", "actual@ltm", ("customer",), "MOST_COMBINED", 2 * members_in_windows(1)),
-        ("owed", "actual", (), "MOST_LAST_KNOWN", 32 * LEAVES),  # each day and the month
+        ("owed", "actual", (), "MAX_LAST_KNOWN", 32 * LEAVES),  # each day and the month
     ],
 )
 def test_windows_that_read_more_values_than_one_report_reads_are_refused_unread(
@@ -106,6 +106,30 @@ def test_windows_that_read_more_values_than_one_report_reads_are_refused_unread(
     assert "choose a shorter range" in told
 
 
+def test_last_known_values_that_a_blend_compares_have_a_bound_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blend = "actual: {alias: Actuals, kind: actual, closed_through: 2021-01}\nforecast: {alias: F, kind: forecast}\n"
+    books = small_books(
+        tmp_path,
+        facts={"gl": "date scenario customer product amount\n2021-01-20 actual C1 P1 3\n2021-02-10 forecast C2 P1 4"},
+        domains={"gl": DOMAIN},
+        dimensions=DIMENSIONS,
+        scenarios=blend,
+    )
+    asked: dict[str, Any] = {
+        "scenarios": {"A": "actual+forecast"},
+        "period": ("2021-01-20", "2021-02-10"),
+        "dimensions": ["date"],
+    }
+    monkeypatch.setattr(window_size, "MAX_COMPARED", 2 * 23)  # two leaves in each day and in the range
+    monkeypatch.setattr(window_size, "MAX_LAST_KNOWN", 1)
+    books.metric("owed", **asked)
+    monkeypatch.setattr(window_size, "MAX_COMPARED", 2 * 23 - 1)
+    with pytest.raises(BadArguments, match="would read 46 last known values, more than the 45 that"):
+        books.metric("owed", **asked)
+
+
 def test_windows_that_do_not_overlap_and_sums_are_not_counted(books: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_size, "MOST_COMBINED", 32 * 2 * 12 * 12)  # each day in two windows, of all members
     monkeypatch.setattr(window_size, "members_held", None)
@@ -117,7 +141,7 @@ def test_a_count_of_what_windows_read_is_admitted_before_it_reads(
     books: Door, monkeypatch: pytest.MonkeyPatch, metric: str
 ) -> None:
     monkeypatch.setattr(window_size, "MOST_COMBINED", 10)
-    monkeypatch.setattr(window_size, "MOST_LAST_KNOWN", 10)
+    monkeypatch.setattr(window_size, "MAX_LAST_KNOWN", 10)
     monkeypatch.setattr(report_size, "values_in_windows", None)
     sizes: list[ReportSize] = []
 

@@ -14,7 +14,6 @@ import polars as pl
 import pytest
 from msgspec.structs import replace
 
-from engine.facts import last_values
 from engine.facts.manifest import pin_current
 from engine.model.calendar.periods import Span
 from engine.model.errors import BadArguments
@@ -74,7 +73,9 @@ ROW_SLICE = RowSlice(domain="gl", scenario="actual", span=None, columns=("amount
 Codes = Mapping[str, Mapping[str | None, int]]
 
 
-def last_known(facts: list[Fact], windows: Sequence[Sequence[int]], keys: tuple[str, ...], codes: Codes) -> object:
+def last_known(
+    facts: list[Fact], windows: Sequence[Sequence[int]], keys: tuple[str, ...], codes: Codes
+) -> dict[tuple[int, ...], tuple[int, int, int]]:
     """Return the sums, maxima and counts of the last period of each leaf, by window, period and key."""
     found: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for window, read in enumerate(windows):
@@ -92,11 +93,14 @@ def last_known(facts: list[Fact], windows: Sequence[Sequence[int]], keys: tuple[
 
 @every_store
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("windows", [WINDOWS, RUNS], ids=["few", "many"])
+@pytest.mark.parametrize(
+    ("windows", "aggregates"),
+    [(WINDOWS, LAST.aggregates), (RUNS, LAST.aggregates), (RUNS, AMOUNT), (RUNS, ())],
+    ids=["few", "many", "many sums", "many counts"],
+)
 def test_last_known_values_are_those_of_plain_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, seed: int, windows: Sequence[Sequence[int]]
+    tmp_path: Path, kind: str, seed: int, windows: Sequence[Sequence[int]], aggregates: tuple[Aggregate, ...]
 ) -> None:
-    monkeypatch.setattr(last_values, "AT_ONCE", 4)
     facts = facts_of(seed, 60)
     publish(tmp_path, facts, load_of())
     _, store, codes = opened(tmp_path, kind)
@@ -109,12 +113,14 @@ def test_last_known_values_are_those_of_plain_python(
             (("centre", "account"), {}),
             (("account",), {"account": ODD}),
         ):
-            found = store.last_known(replace(LAST, windows=windows, keys=keys, groups=groups), cell).collect()
-            assert found.columns == [SPAN, PERIOD, *keys, "amount", "amount.max", ROWS]
-            width = 2 + len(keys)
-            assert {row[:width]: row[width:] for row in found.iter_rows()} == last_known(
-                mine, windows, keys, odd if groups else codes
-            )
+            asked = replace(LAST, windows=windows, keys=keys, groups=groups, aggregates=aggregates)
+            found = store.last_known(asked, cell).collect()
+            assert found.columns == [SPAN, PERIOD, *keys, *(known.column for known in aggregates), ROWS]
+            width, shown = 2 + len(keys), [*range(len(aggregates)), -1]
+            expected = last_known(mine, windows, keys, odd if groups else codes)
+            assert {row[:width]: row[width:] for row in found.iter_rows()} == {
+                group: tuple(amounts[at] for at in shown) for group, amounts in expected.items()
+            }
 
 
 @every_store
