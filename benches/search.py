@@ -20,8 +20,8 @@ from benches.books import BenchBooks
 from benches.customers import customer_books
 from benches.timing import Times, Work, in_turns, memory
 from engine.books.books import Shelf
+from engine.books.folding import fold
 from engine.books.search import SearchResult, search
-from engine.books.search_index import fold
 from engine.door import Door
 from engine.instance.read import STORE
 from engine.model.profiles import EVERYONE

@@ -62,6 +62,31 @@ class OfRows(NamedTuple):
     identities: frozenset[str]
 
 
+class MemberTables(NamedTuple):
+    """What loads brought of a dimension: the ids of its leaves in code order, and tables of members and nodes."""
+
+    ids: pl.Series
+    members: pl.DataFrame | None
+    nodes: pl.DataFrame | None
+
+    @classmethod
+    def of(cls, dimension: Dimension, catalogue: Catalogue, backend: Backend) -> "MemberTables":
+        """Read the tables of a dimension. Raises Unavailable if it was never loaded."""
+        ids, leaf = backend.leaf_ids(dimension.leaf), catalogue.dimensions[dimension.leaf]
+        members, nodes = (backend.table(name) if name else None for name in (leaf.members, dimension.nodes))
+        tables = cls(pl.Series([UNASSIGNED]) if ids is None else ids, members, nodes)
+        if dimension.kind is DimensionKind.DERIVED and dimension.attribute not in tables.attributes:
+            raise Unavailable(f"{dimension.label} is not loaded: {dimension.leaf} has no '{dimension.attribute}'.")
+        if dimension.kind is DimensionKind.RAGGED and nodes is None:
+            raise Unavailable(f"{dimension.label} is not loaded: there is no {dimension.nodes}.")
+        return tables
+
+    @property
+    def attributes(self) -> set[str]:
+        """The attributes of the leaves."""
+        return set() if self.members is None else set(self.members.columns) - {"id", "name"}
+
+
 class Books:
     """One version of the books: a catalogue and the data of a backend."""
 
@@ -190,15 +215,15 @@ class Books:
 
     def leaf(self, key: str) -> LeafMembers:
         """Return the members of a leaf dimension."""
-        count = self._backend.leaf_count(key)
-        return self.memo(("leaf", key), lambda: self._leaf(self.catalogue.dimensions[key]), count, of=(key,))
+        count = self.leaf_count(key)
+        return self.memo(("leaf", key), lambda: leaf_members(key, *self.member_tables(key)[:2]), count, of=(key,))
 
     def id_ranks(self, key: str) -> pl.Series | None:
         """Return the rank of the id of each code of a leaf dimension, None where codes ascend as ids do.
 
         A load gives new ids the next codes. So codes tell which members rows brought first, hidden rows included.
         """
-        count = self._backend.leaf_count(key)
+        count = self.leaf_count(key)
         return self.memo(("id ranks", key), lambda: ranks_of(self.leaf(key).member_ids), count, of=(key,))
 
     def codes(self, cut: Cut) -> CodeSet | None:
@@ -256,26 +281,26 @@ class Books:
         identities = self._backend.identities(domain, scenario, tables)
         return sha256("\n".join(sorted(identities)).encode()).hexdigest()
 
+    def member_tables(self, key: str) -> MemberTables:
+        """Return what loads brought of a dimension. Raises Unavailable if it was never loaded."""
+        return MemberTables.of(self.catalogue.dimensions[key], self.catalogue, self._backend)
+
+    def leaf_count(self, key: str) -> int:
+        """Return the number of codes of a leaf dimension, that of the null member included."""
+        return self._backend.leaf_count(key)
+
+    def undescribed(self, key: str) -> frozenset[int]:
+        """Return the codes of a leaf dimension that its table of members lacks, without the null member."""
+        return self.memo(("undescribed", key), lambda: undescribed_in(self.member_tables(key)), len, of=(key,))
+
     def _members(self, dimension: Dimension) -> MemberSet:
+        tables = self.member_tables(dimension.key)
         of = self.leaf(dimension.leaf)
         if dimension.kind is DimensionKind.DERIVED:
-            if dimension.attribute not in of.attributes:
-                raise Unavailable(f"{dimension.label} is not loaded: {dimension.leaf} has no '{dimension.attribute}'.")
             return DerivedMembers(dimension.key, of, dimension.attribute or "")
-        if dimension.kind is DimensionKind.RAGGED:
-            nodes = self._table(dimension.nodes)
-            if nodes is None:
-                raise Unavailable(f"{dimension.label} is not loaded: there is no {dimension.nodes}.")
-            return ragged_nodes(dimension.key, of, nodes, adds_paths=dimension.adds_paths)
+        if tables.nodes is not None:
+            return ragged_nodes(dimension.key, of, tables.nodes, adds_paths=dimension.adds_paths)
         return of
-
-    def _leaf(self, dimension: Dimension) -> LeafMembers:
-        ids = self._backend.leaf_ids(dimension.key)
-        ids = pl.Series([UNASSIGNED]) if ids is None else ids
-        return leaf_members(dimension.key, ids, self._table(dimension.members))
-
-    def _table(self, name: str | None) -> pl.DataFrame | None:
-        return self._backend.table(name) if name else None
 
 
 def codes_of(cut: Cut, books: Books) -> CodeSet | None:
@@ -291,6 +316,13 @@ def codes_of(cut: Cut, books: Books) -> CodeSet | None:
     if len(loaded) < len(cut.ids):
         return None
     return CodeSet(named | members.unassigned(), complement=True)
+
+
+def undescribed_in(tables: MemberTables) -> frozenset[int]:
+    """Return the codes whose ids a table of members lacks, without the null member."""
+    coded = pl.DataFrame({"id": tables.ids}).with_row_index("code")[1:]
+    lacking = coded if tables.members is None else coded.join(tables.members.select("id"), on="id", how="anti")
+    return frozenset(lacking["code"].to_list())
 
 
 def ranks_of(member_ids: Sequence[str]) -> pl.Series | None:

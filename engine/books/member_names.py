@@ -6,9 +6,9 @@ from itertools import islice
 
 from msgspec import Struct
 
+from engine.books.folding import fold_whole
 from engine.books.reader import Reader, code_of, label_of
-from engine.books.search import closest_members, index_of, visible_entries
-from engine.books.search_index import fold_whole
+from engine.books.search import closest_members, findable_members
 from engine.model.catalogue import Dimension
 from engine.model.errors import BadArguments, closest, echo, quoted
 from engine.model.notes import NAMED, Note
@@ -66,11 +66,11 @@ def find_by_name(dimension: str, names: Iterable[str], reader: Reader) -> Mappin
     same letter for letter wins.
     """
     folded = {name: key for name in names if (key := fold_whole(name))}
-    index = index_of(reader)
-    rows = index.named(set(folded.values()), visible_entries(index, dimension, reader))
+    findable = findable_members(dimension, reader)
+    rows = findable.index.named(set(folded.values()), findable.seen)
     found = {}
     for name, key in folded.items():
-        members = [index.ids[row] for row in rows.get(key, ())]
+        members = [findable.index.rows["id"][row] for row in rows.get(key, ())]
         for called in (str, partial(code_of, dimension, reader=reader), partial(label_of, dimension, reader=reader)):
             texts = {member: text for member in members if (text := called(member)) and fold_whole(text) == key}
             exact = [member for member, text in texts.items() if text == name]

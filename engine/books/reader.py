@@ -70,6 +70,7 @@ class Reader:
         self._books = books
         self._store = books.facts
         self.memo = books.memo_for_all  # of values that no visibility changes; it holds nothing of this caller
+        self.member_tables = books.member_tables  # of a dimension, members that are not visible included
         self.profiles = tuple(profiles)
         self._members: LazyTable[str, MemberSet] = LazyTable()  # a call names hundreds of their ids
 
@@ -195,7 +196,7 @@ class Reader:
 
     def leaf_count(self, leaf: str) -> int:
         """Return the number of codes of a leaf dimension."""
-        return len(self._books.leaf(leaf).member_ids)
+        return self._books.leaf_count(leaf)
 
     def ranges_of(self, base: Base) -> tuple[AmountRange, ...]:
         """Return the ranges in which the amounts of a base's rows lie. Rows without an amount are only counted."""
@@ -228,14 +229,14 @@ class Reader:
     def visible_ids(self, dimension: str) -> Iterator[str]:
         """Yield the visible ids of a dimension in display order, `(unassigned)` last if there is any."""
         members = self.members(dimension)
-        visible = self._visible_codes(members.leaf)
+        visible = self.visible_codes(members.leaf)
         codes = visible.among(self.leaf_count(members.leaf)) - {NULL_CODE}
         if self._sees_every_id(dimension):
             yield from members.ids() if visible.is_all else filter(partial(self.sees, dimension), members.ids())
         else:
             yield from members.among(codes)
         unassigned = members.below(UNASSIGNED)
-        if not codes.isdisjoint(unassigned) or (NULL_CODE in unassigned and members.leaf in self._unassigned):
+        if not codes.isdisjoint(unassigned) or (NULL_CODE in unassigned and self.shows_unassigned(members.leaf)):
             yield UNASSIGNED
 
     def visible(self, dimension: str) -> frozenset[str]:
@@ -249,16 +250,16 @@ class Reader:
 
     def counts_all(self, dimension: str, leaves: Leaves) -> bool:
         """Tell whether every visible leaf of a dimension has weight 1 in `leaves`."""
-        codes = self._visible_codes(leaf := self.members(dimension).leaf).among(self.leaf_count(leaf))
+        codes = self.visible_codes(leaf := self.members(dimension).leaf).among(self.leaf_count(leaf))
         return codes <= leaves.keys() and not self.weighs(dimension, leaves)
 
     def sees_leaf(self, dimension: str) -> Callable[[int], bool]:
         """Return a function that tells whether a readable scenario shows a leaf code below a dimension."""
-        return self._visible_codes(self.catalogue.dimensions[dimension].leaf).__contains__
+        return self.visible_codes(self.catalogue.dimensions[dimension].leaf).__contains__
 
     def sees_all(self, dimension: str) -> bool:
         """Tell whether every id that its table may bring to a dimension is visible, including ids of later loads."""
-        return self._granted_codes(self.catalogue.dimensions[dimension].leaf).is_all
+        return self.granted_codes(self.catalogue.dimensions[dimension].leaf).is_all
 
     def _sees_every_id(self, dimension: str) -> bool:
         """Tell whether every id of a dimension is visible, those without leaves included: no id holds a hidden leaf.
@@ -266,24 +267,24 @@ class Reader:
         A leaf that only hidden rows bring does not exist: a node that names it is one without postings of its own.
         """
         members = self.members(dimension)
-        codes = (self._visible_codes if members.leaf == dimension else self._granted_codes)(members.leaf)
+        codes = (self.visible_codes if members.leaf == dimension else self.granted_codes)(members.leaf)
         return codes.complement and codes.codes <= members.below(UNASSIGNED)
 
-    def _visible_codes(self, leaf: str) -> CodeSet:
+    def visible_codes(self, leaf: str) -> CodeSet:
         """Return the leaf codes that any readable scenario shows: those granted and described, or in visible rows."""
         return self.memo_as_seen(("visible codes", leaf), lambda: self._find_visible_codes(leaf), CodeSet.named)
 
     def _find_visible_codes(self, leaf: str) -> CodeSet:
         if all(self._cells[place].is_everything for place in self._having(leaf)):
             return ALL_CODES
-        visible, from_facts = self._granted_codes(leaf), self._books.leaf(leaf).undescribed - {NULL_CODE}
+        visible, from_facts = self.granted_codes(leaf), self._books.undescribed(leaf)
         return visible & ~CodeSet(from_facts - self._find_codes_with_rows(leaf)) if from_facts else visible
 
     def _having(self, leaf: str) -> list[tuple[str, str]]:
         """Return the scenarios of the domains that have a leaf dimension."""
         return [place for place in self._cells if leaf in self.catalogue.domains[place[1]].dimensions]
 
-    def _granted_codes(self, leaf: str) -> CodeSet:
+    def granted_codes(self, leaf: str) -> CodeSet:
         """Return the leaf codes that are granted as such or have visible rows."""
         return self.memo_as_seen(("granted codes", leaf), lambda: self._find_granted_codes(leaf), CodeSet.named)
 
@@ -300,10 +301,9 @@ class Reader:
                 visible |= CodeSet(self.codes_with_rows(domain, scenario, leaf))
         return visible
 
-    @property
-    def _unassigned(self) -> frozenset[str]:
-        """The leaf dimensions for which some visible row has no member."""
-        return self.memo_as_seen("unassigned", self._find_unassigned)
+    def shows_unassigned(self, leaf: str) -> bool:
+        """Tell whether some visible row has no member of a leaf dimension."""
+        return leaf in self.memo_as_seen("unassigned", self._find_unassigned)
 
     def _find_unassigned(self) -> frozenset[str]:
         leaves = {dimension.leaf for dimension in self.dimensions.values() if not dimension.axis_only}

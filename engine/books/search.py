@@ -4,23 +4,26 @@ Search ignores case, accents and width. It ranks exact codes and names first, th
 other substrings. It tries close spellings only if nothing else matches. It applies scope before the limit.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import polars as pl
 from msgspec import Struct
 
-from engine.books.reader import Reader, code_of, label_of, path_of, sees_lender
-from engine.books.search_index import SPELLED, Best, Index, fold
+from engine.books.books import MEMBER_BYTES
+from engine.books.folding import fold
+from engine.books.reader import Reader
+from engine.books.search_index import SPELLED, Best, Index, SeenRows
+from engine.books.search_rows import DimensionRows, TreeNodes, derived_rows, described, leaf_rows, named_rows, tree_rows
+from engine.books.search_sight import BITS, seen_rows
 from engine.model.calendar.periods import GRAINS
 from engine.model.catalogue import PERIOD, Dimension, DimensionKind, Metric, Statement
 from engine.model.errors import BadArguments, DimensionUnavailable, Unavailable, UnknownName
-from engine.model.members.member_sets import FlatMembers, Leaves, MemberSet
+from engine.model.members.member_sets import NULL_CODE
 from engine.model.notes import Note
 from engine.model.requests import SearchRequest
 from engine.model.scope import UNASSIGNED
+from engine.model.stopping import look, watched
 
 MOST_LISTED = (200, 100)  # records and nodes of a call without a query
 MOST_FOUND = (50, 20)
@@ -32,7 +35,6 @@ CLOSE_SPELLING = "close spelling"
 WHY = ("listed", "exact", "beginning", "beginning of a word", "part", CLOSE_SPELLING)  # by rank
 NOTHING_FOUND = Best((), ())
 Rows = Sequence[tuple[int, int]]  # rank and row
-FLAGS_HELD = 50  # flags of words that take as much memory as one member
 
 
 class Hit(Struct, frozen=True, kw_only=True):
@@ -106,10 +108,10 @@ def search(asked: SearchRequest, reader: Reader) -> SearchResult:
     records, nodes = limits.page(of_members, ("records", "hierarchy_nodes"), more)
     metrics, statements = limits.page(of_reports, ("metrics", "statements"), more)
     return SearchResult(
-        records=tuple(hit(row, rank, members.index, reader) for rank, row in records),
-        hierarchy_nodes=tuple(hit(row, rank, members.index, reader) for rank, row in nodes),
-        metrics=tuple(reader.metrics[reports.index.ids[row]] for _, row in metrics),
-        statements=tuple(reader.statements[reports.index.ids[row]] for _, row in statements),
+        records=hits(records, members.index, reader),
+        hierarchy_nodes=hits(nodes, members.index, reader),
+        metrics=tuple(reader.metrics[reports.index.rows["id"][row]] for _, row in metrics),
+        statements=tuple(reader.statements[reports.index.rows["id"][row]] for _, row in statements),
         more=frozenset(more),
         offset=limits.offset,
         notes=(*limits.notes, *not_loaded(dimensions, members.index, reader)),
@@ -176,25 +178,45 @@ def limits_of(limit: int | None, offset: int, *, listing: bool) -> Limits:
 def index_of(reader: Reader) -> Index:
     """Return the index of all loaded members, made once for versions of the books with the same members."""
     findable = [dimension for dimension in reader.catalogue.dimensions.values() if is_findable(dimension)]
-    size = 2 * sum(reader.leaf_count(dimension.leaf) for dimension in findable)
     keys = [dimension.key for dimension in findable]
-    return reader.memo("search index", lambda: make_index(findable, reader), size, of=keys)
+    return reader.memo("search index", lambda: make_index(findable, reader), Index.members_held, of=keys)
 
 
 def make_index(dimensions: Sequence[Dimension], reader: Reader) -> Index:
     """Index the loaded members of some dimensions."""
-    lists: list[MemberSet] = []
-    trees: list[MemberSet] = []
+    lists: list[DimensionRows] = []
+    trees: list[DimensionRows] = []
+    attributes = {dimension.attribute for dimension in dimensions if dimension.attribute}
+    members: dict[str, pl.DataFrame] = {}
     for dimension in dimensions:
         with suppress(Unavailable):
-            (trees if dimension.kind is DimensionKind.RAGGED else lists).append(reader.members(dimension.key))
+            tables = reader.member_tables(dimension.key)
+            if dimension.leaf not in members:
+                members[dimension.leaf] = described(tables.ids, tables.members, attributes)
+            each = rows_of_dimension(dimension, members[dimension.leaf], tables.nodes, reader)
+            (trees if each.is_tree else lists).append(each)
     return Index.of(lists, trees)
+
+
+def rows_of_dimension(
+    dimension: Dimension, members: pl.DataFrame, nodes: pl.DataFrame | None, reader: Reader
+) -> DimensionRows:
+    """Return the rows of a dimension. Opens a tree in which several paths lead to a node, which can be faulty."""
+    look()
+    if dimension.kind is DimensionKind.DERIVED:
+        return derived_rows(dimension.key, dimension.leaf, members, dimension.attribute or "")
+    if nodes is None:
+        return leaf_rows(dimension.key, members)
+    tree = TreeNodes.of(members, nodes)
+    if not tree.is_simple:
+        reader.members(dimension.key)  # raises HierarchyFault
+    return tree_rows(dimension.key, dimension.leaf, members, tree)
 
 
 def not_loaded(dimensions: Sequence[str], index: Index, reader: Reader) -> Iterator[Note]:
     """Yield a note for each dimension that was never loaded. Refuses if the call asks for such a dimension alone."""
     for key in dimensions:
-        if key not in index.dimensions:
+        if key not in index.spans:
             try:
                 reader.members(key)
             except Unavailable as refusal:
@@ -204,20 +226,20 @@ def not_loaded(dimensions: Sequence[str], index: Index, reader: Reader) -> Itera
 
 
 class Findable(Struct, frozen=True):
-    """An index and the entries that a call may find, up to the page's end and one row beyond if there are more."""
+    """An index and what a call may find of it, up to the page's end and one row beyond if there are more."""
 
     index: Index
-    entries: pl.DataFrame
+    seen: SeenRows
     words: Callable[[], pl.Series]  # of the lexicon, those of the entries
 
     def as_written(self, query: str, limits: Limits) -> Best:
         """Return the best rows that have the words of a query, all if it has none."""
-        found = self.index.matches(query, self.entries) if query else self.index.listing(self.entries)
+        found = self.index.matches(query, self.seen) if query else self.index.listing(self.seen)
         return Best.of(found, self.index.first_node, *limits.ends)
 
     def spelled(self, query: str, limits: Limits) -> Best:
         """Return the best rows with words spelled like those of a query."""
-        found = self.index.spellings(query, self.entries, self.words())
+        found = self.index.spellings(query, self.seen, self.words())
         return NOTHING_FOUND if found is None else Best.of(found, self.index.first_node, *limits.ends)
 
     def best(self, query: str, limits: Limits) -> Best:
@@ -229,47 +251,13 @@ class Findable(Struct, frozen=True):
 def findable_members(dimension: str | None, reader: Reader) -> Findable:
     """Return the visible members and nodes of a dimension, of all if it is None."""
     index = index_of(reader)
-    entries = visible_entries(index, dimension, reader)
+    seen = seen_rows(index, dimension, reader)
 
     def words() -> pl.Series:
-        return reader.memo_as_seen(
-            ("search words", dimension), lambda: index.words_of(entries), len(index.ids) // FLAGS_HELD
-        )
+        size = index.lexicon.words.height // BITS // MEMBER_BYTES
+        return reader.memo_as_seen(("search words", dimension), lambda: index.words_of(seen), size)
 
-    return Findable(index, entries, words)
-
-
-@dataclass(frozen=True)
-class NamedReports(FlatMembers):
-    """The metrics or statements of a reader as a list of names: key and label."""
-
-    dimension: str
-    labels: Mapping[str, str]
-
-    @property
-    def leaf(self) -> str:
-        """None of the dimensions."""
-        return self.dimension
-
-    def ids(self) -> Iterator[str]:
-        """Yield the keys in display order."""
-        return iter(self.labels)
-
-    def has(self, member: str) -> bool:
-        """Tell whether there is such a key."""
-        return member in self.labels
-
-    def label(self, member: str) -> str:
-        """Return the label of a key."""
-        return self.labels.get(member, member)
-
-    def leaves(self, member: str) -> Leaves:  # noqa: ARG002 - a name has no facts
-        """No leaf."""
-        return {}
-
-    def among(self, codes: AbstractSet[int]) -> Iterator[str]:  # noqa: ARG002 - a name has no facts
-        """No id."""
-        return iter(())
+    return Findable(index, seen, words)
 
 
 def report_index(reader: Reader) -> Index:
@@ -280,27 +268,28 @@ def report_index(reader: Reader) -> Index:
 
 def make_report_index(reader: Reader) -> Index:
     """Index the visible metrics and statements."""
-    metrics = NamedReports("metrics", {key: metric.label for key, metric in reader.metrics.items()})
-    statements = NamedReports("statements", {key: known.label for key, known in reader.statements.items()})
-    return Index.of([metrics], [statements])
+    metrics = ((key, metric.label) for key, metric in reader.metrics.items())
+    statements = ((key, statement.label) for key, statement in reader.statements.items())
+    return Index.of([named_rows("metrics", metrics)], [named_rows("statements", statements)])
 
 
 def findable_reports(reader: Reader) -> Findable:
     """Return the visible metrics, as records, and statements, as nodes."""
     index = report_index(reader)
-    entries = index.of_rows(pl.Series([member != UNASSIGNED for member in index.ids], dtype=pl.Boolean))
+    seen = index.seen(index.rows["id"] != UNASSIGNED)
 
     def words() -> pl.Series:
-        return reader.memo_as_seen("report words", lambda: index.words_of(entries))
+        return reader.memo_as_seen("report words", lambda: index.words_of(seen))
 
-    return Findable(index, entries, words)
+    return Findable(index, seen, words)
 
 
 def metrics_named(query: str, reader: Reader) -> Sequence[str]:
     """Return the keys of the metrics that a search for a text finds, best first."""
     reports = findable_reports(reader)
     return [
-        reports.index.ids[row] for _, row in reports.best(folded(query, reader), Limits(MOST_HITS, MOST_HITS)).records
+        reports.index.rows["id"][row]
+        for _, row in reports.best(folded(query, reader), Limits(MOST_HITS, MOST_HITS)).records
     ]
 
 
@@ -309,38 +298,48 @@ def closest_members(name: str, dimension: str, reader: Reader) -> Sequence[str]:
     members = findable_members(dimension, reader)
     best = members.best(fold(name[:LONGEST_QUERY]), Limits(MOST_CLOSE, MOST_CLOSE))
     places = sorted((*best.records[:MOST_CLOSE], *best.nodes[:MOST_CLOSE]))
-    return [members.index.ids[row] for _, row in places[:MOST_CLOSE]]
+    return [members.index.rows["id"][row] for _, row in places[:MOST_CLOSE]]
 
 
-def visible_entries(index: Index, dimension: str | None, reader: Reader) -> pl.DataFrame:
-    """Return the entries of the rows that are visible, and in the requested dimension if there is one."""
-
-    def make() -> pl.DataFrame:
-        return index.of_rows(visible_rows(index, dimension, reader))
-
-    return reader.memo_as_seen(("search entries", dimension), make, len)
-
-
-def visible_rows(index: Index, dimension: str | None, reader: Reader) -> pl.Series:
-    """Return a Boolean per row of the index: visible, and in the requested dimension if there is one."""
-    visible: list[bool] = []
-    for key, rows in index.dimensions.items():
-        shown = reader.visible(key) if key in reader.dimensions and dimension in (None, key) else ()
-        visible += [member in shown for member in index.ids[rows.start : rows.stop]]
-    for row, named_by_leaf in index.lent.items():
-        members = reader.members(index.dimension_of(row)) if visible[row] else None
-        visible[row] = members is not None and sees_lender(members, index.ids[row], reader) is named_by_leaf
-    return pl.Series(visible, dtype=pl.Boolean)
+def hits(rows: Rows, index: Index, reader: Reader) -> tuple[Hit, ...]:
+    """Return the Hits of some rows."""
+    each = index.texts[pl.Series([row for _, row in rows], dtype=pl.UInt32)].iter_rows() if rows else ()
+    paths = Paths(index, reader)
+    made = []
+    for (rank, row), (member, name, code, parent, _, _) in zip(watched(rows), each, strict=True):
+        dimension = index.dimension_of(row)
+        path = () if parent is None else paths.below(dimension, parent)
+        made.append(Hit(dimension=dimension, id=member, name=name, code=code, path=path, why=WHY[min(rank, SPELLED)]))
+    return tuple(made)
 
 
-def hit(row: int, rank: int, index: Index, reader: Reader) -> Hit:
-    """Return the Hit of a row."""
-    dimension, member = index.dimension_of(row), index.ids[row]
-    return Hit(
-        dimension=dimension,
-        id=member,
-        name=label_of(dimension, member, reader),
-        code=code_of(dimension, member, reader),
-        path=path_of(dimension, member, reader),
-        why=WHY[min(rank, SPELLED)],
-    )
+class Paths:
+    """The names of nodes and their ancestors, as a reader may know them."""
+
+    def __init__(self, index: Index, reader: Reader) -> None:
+        self._index = index
+        self._reader = reader
+        self._paths: dict[tuple[str, int], tuple[str, ...]] = {}
+
+    def below(self, dimension: str, row: int) -> tuple[str, ...]:
+        """Return the names from the top of a dimension down to a node, named by its first row in the dimension."""
+        nodes: list[tuple[int, str]] = []
+        above: int | None = row
+        while above is not None and (dimension, above) not in self._paths:
+            name, parent = self._read(dimension, above)
+            nodes.append((above, name))
+            above = parent
+        path = () if above is None else self._paths[dimension, above]
+        for node, name in reversed(nodes):
+            path = self._paths[dimension, node] = (*path, name)
+        return path
+
+    def _read(self, dimension: str, row: int) -> tuple[str, int | None]:
+        """Return the name of a node, by its posting leaf only if the reader sees that, and its first parent."""
+        at = self._index.spans[dimension].start + row
+        _, name, _, parent, lent, posting = self._index.texts.row(at)
+        if lent is not None:
+            codes = self._reader.visible_codes(self._index.dimensions[dimension].leaf)
+            if posting == NULL_CODE or posting in codes:
+                name = self._index.texts.row(at + 1)[1]
+        return name, parent

@@ -1,164 +1,26 @@
-"""The search index: every member and node of the books, and the words that find them."""
+"""The search index: every member and node of the books, and the words that find them.
 
-import re
+It has one row per member and node, and one entry per distinct text. A member of a leaf dimension shares its entry with
+the same member in trees above, so each text is read once. Tables hold all of it, which can be mapped from files.
+"""
+
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
 from functools import cached_property, reduce
-from itertools import chain
 from operator import and_
-from unicodedata import combining, normalize
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
-from engine.model.members.member_sets import MemberSet
-from engine.model.scope import UNASSIGNED
-
-# Folded texts: names, ids, codes and queries without differences of case, accents, width and look-alikes.
-
-
-LOOK_ALIKES = str.maketrans(
-    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "þ": "th", "æ": "ae", "œ": "oe"}
-    | dict.fromkeys("‘’‚ʼ′", "'")
-    | dict.fromkeys("“”„«»″", '"')
-    | dict.fromkeys("‐‒–—―−", "-")
-)
-FIRST_COMBINING = "\u0300"
-NO_WORD = re.compile(r"[\W_]+")
-
-
-def fold(text: str) -> str:
-    """Return the folded text, with single spaces between words: ＭÜLLER  Straße becomes muller strasse.
-
-    Removes invisible characters, so that the index can use them as marks.
-    """
-    folded = text.casefold()
-    if not text.isascii():
-        apart = normalize("NFKD", text.replace("´", "'"))
-        letters = [char for char in apart if char < FIRST_COMBINING or not combining(char)]
-        folded = "".join(letters).casefold().translate(LOOK_ALIKES)
-    if not folded.isprintable():
-        folded = "".join(char for char in folded if char.isprintable() or char.isspace())
-    return " ".join(folded.split())
-
-
-def fold_whole(text: str) -> str:
-    """Return the folded text without spaces."""
-    return fold(text).replace(" ", "")
-
-
-def spaced(folded: str) -> str:
-    """Return a folded text with one space in place of everything between letters and digits."""
-    return NO_WORD.sub(" ", folded).strip()
-
-
-# The lexicon: every word of the index, for close spellings.
-#
-# Similar words share most of their letter pairs, ends included: `eurpoe` and `europe` share 4 of 7. Only words that
-# share half of the pairs are compared letter by letter.
-
-
-CLOSE = 700  # least likeness, of 1000
-COMPARED = 200  # most words to compare letter by letter
-LONGEST = 40  # most letters of a word to compare
-ENTRY, LIKENESS = "entry", "likeness"  # columns: an entry, and its likeness of 1000
-NO_WORDS = pl.Series("words", [], dtype=pl.UInt32)
-NOTHING_NEAR = pl.DataFrame(schema={ENTRY: pl.UInt32, LIKENESS: pl.UInt32})
-
-
-class Lexicon(Struct, frozen=True):
-    """The distinct words in alphabetical order with their entries, and the words of each letter pair."""
-
-    words: pl.DataFrame  # word; marked: the word between two spaces; entry: its entries
-    pairs: Mapping[str, pl.Series]  # positions of the words with each pair
-
-    @classmethod
-    def of(cls, texts: pl.Series) -> "Lexicon":
-        """Make a lexicon from the list of words of each entry."""
-        words = (
-            texts.alias("word")
-            .to_frame()
-            .with_row_index(ENTRY)
-            .explode("word")
-            .filter(pl.col("word").str.len_chars().is_between(1, LONGEST))
-            .group_by("word")
-            .agg(ENTRY)
-            .sort("word")
-            .with_columns(marked=" " + pl.col("word") + " ")
-        )
-        pairs = (
-            words.select("marked", at=pl.int_ranges(pl.col("word").str.len_chars() + 1))
-            .with_row_index("words")
-            .explode("at")
-            .group_by(pair=pl.col("marked").str.slice(pl.col("at"), 2))
-            .agg("words")
-            .sort("pair")
-        )
-        return cls(words, dict(zip(pairs["pair"], pairs["words"], strict=True)))
-
-    def used_in(self, entries: pl.Series) -> pl.Series:
-        """Return a Boolean per word: whether any selected entry has it. `entries` is a Boolean per entry."""
-        places = self.words.select(ENTRY).with_row_index("word").explode(ENTRY)
-        used = places.filter(entries.gather(places[ENTRY]))["word"].unique()
-        return pl.repeat(value=False, n=self.words.height, eager=True).scatter(used, values=True)
-
-    def near(self, word: str, among: pl.Series) -> pl.DataFrame:
-        """Return the entries with a word spelled like the given one: columns ENTRY and LIKENESS.
-
-        `among` is a Boolean per word of the lexicon; other words are ignored. Numbers have no close spellings: account
-        6011 is not 6010.
-        """
-        if not any(map(str.isalpha, word)):
-            return NOTHING_NEAR
-        pairs = pairs_of(word)
-        least = len(pairs) // 2
-        lists = sorted((self.pairs[pair] for pair in pairs if pair in self.pairs), key=len)
-        rarest = pl.concat([NO_WORDS, *lists[: max(0, len(lists) - least + 1)]]).unique()
-        rarest = rarest.filter(among.gather(rarest))
-        if rarest.is_empty():
-            return NOTHING_NEAR
-        shared = pl.sum_horizontal(pl.col("marked").str.contains(pair, literal=True) for pair in pairs)
-        compared = (
-            self.words[rarest]
-            .lazy()
-            .with_columns(shared=shared)
-            .filter(pl.col("shared") >= least)
-            .sort("shared", "word", descending=[True, False])
-            .head(COMPARED)
-            .collect(engine="in-memory")
-        )
-        alike = likenesses(word, compared["word"])
-        if max(alike, default=0) < CLOSE:
-            return NOTHING_NEAR
-        near = compared.lazy().select(ENTRY, pl.lit(pl.Series(LIKENESS, alike, dtype=pl.UInt32)))
-        near = near.filter(pl.col(LIKENESS) >= CLOSE).explode(ENTRY).group_by(ENTRY).agg(pl.col(LIKENESS).max())
-        return near.collect(engine="in-memory")
-
-
-def pairs_of(word: str) -> list[str]:
-    """Return the pairs of adjacent letters of a word, with a space at each end."""
-    marked = f" {word} "
-    return sorted({marked[at : at + 2] for at in range(len(marked) - 1)})
-
-
-def likenesses(word: str, others: pl.Series) -> list[int]:
-    """Return the likeness of a word to each of the others, of 1000."""
-    matcher = SequenceMatcher(None, "", word, autojunk=False)
-    found = []
-    for other in others:
-        matcher.set_seq1(other)
-        found.append(int(matcher.ratio() * 1000))
-    return found
-
-
-# The index: one row per member and node, and one entry per distinct text.
-#
-# A member of a leaf dimension shares its entry with the same member in trees above, so each text is read once.
-
+from engine.books.books import MEMBER_BYTES
+from engine.books.folding import fold_each, spaced
+from engine.books.lexicon import ENTRY, LIKENESS, Lexicon
+from engine.books.search_rows import SCHEMA, DimensionRows
 
 BEGIN, END = "\x02", "\x03"  # marks around each part of a text; no folded text contains them
 BETWEEN_WORDS = rf"[^\p{{L}}\p{{N}}{END}]+"  # what `spaced` replaces by a space
 PUNCTUATED = rf"[^ {BEGIN}{END}]*[^\p{{L}}\p{{N}} {BEGIN}{END}][^ {BEGIN}{END}]*"
+TEXTS = ("id", "code", "label")
 ALIKE = 1000  # likeness of a word to itself
 MOST_WORDS = 8  # of a query, for close spelling
 ROW, RANK = "row", "rank"  # columns of the matches
@@ -167,89 +29,93 @@ ROWS = 2**32  # more than any index has
 FEW = 500  # matches that are sorted in Python, which takes less than a plan of Polars
 
 
+class SeenRows(Struct, frozen=True):
+    """The rows of an index that a reader sees, and the entries of these, ascending; None stands for all entries."""
+
+    rows: pl.Series  # a Boolean per row
+    entries: pl.Series | None
+
+
 class Index(Struct, frozen=True, dict=True):
     """All rows, by dimension and in display order, and the entries with their rows."""
 
-    dimensions: Mapping[str, range]
+    dimensions: Mapping[str, DimensionRows]  # without their rows
+    spans: Mapping[str, range]  # the rows of each dimension
     first_node: int  # the first row of trees
-    ids: Sequence[str]
-    lent: Mapping[int, bool]  # rows of ids with a posting leaf -> whether the row has the leaf's name and code
-    entries: pl.DataFrame
+    rows: pl.DataFrame  # the columns of DimensionRows.rows; `parent` counts from the first row of its dimension
     entry_of: pl.Series  # by row
+    entries: pl.DataFrame  # row: the rows of each; text, words
 
     @classmethod
-    def of(cls, lists: Sequence[MemberSet], trees: Sequence[MemberSet]) -> "Index":
-        """Index the ids of some dimensions. The last row of each dimension is `(unassigned)`.
-
-        An id that takes its name and code from a leaf has one row with them and one without.
-        """
-        ids: list[str] = []
-        lent: dict[int, bool] = {}
-        ranges: dict[str, range] = {}
-        entries: dict[tuple[str | None, ...], int] = {}
-        entry_of: list[int] = []
-        for members in (*lists, *trees):
-            begin = len(ids)
-            unassigned = (UNASSIGNED, members.code(UNASSIGNED), members.label(UNASSIGNED), None)
-            for member, code, label, bare_label in chain(members.texts(), (unassigned,)):
-                if bare_label is not None:
-                    lent |= {len(ids): False, len(ids) + 1: True}
-                    ids.append(member)
-                    entry_of.append(entries.setdefault((member, None, bare_label), len(entries)))
-                ids.append(member)
-                entry_of.append(entries.setdefault((member, code, label), len(entries)))
-            ranges[members.dimension] = range(begin, len(ids))
-        marked = (
-            "".join([f"{BEGIN}{part}{END}" for part in dict.fromkeys(map(fold, filter(None, known)))])
-            for known in entries
-        )
-        texts = pl.DataFrame({"text": marked}, schema={"text": pl.String}).with_columns(
-            words=pl.col("text").str.replace_all(BETWEEN_WORDS, " ")
-        )
-        rows = pl.DataFrame({ENTRY: entry_of}, schema={ENTRY: pl.UInt32}).with_row_index(ROW)
+    def of(cls, lists: Sequence[DimensionRows], trees: Sequence[DimensionRows]) -> "Index":
+        """Index the rows of some dimensions."""
+        spans: dict[str, range] = {}
+        for dimension in (*lists, *trees):
+            begin = max((span.stop for span in spans.values()), default=0)
+            spans[dimension.dimension] = range(begin, begin + dimension.rows.height)
+        rows = pl.concat([pl.DataFrame(schema=SCHEMA), *(dimension.rows for dimension in (*lists, *trees))])
+        grouped = rows.select(TEXTS).with_row_index(ROW).group_by(TEXTS, maintain_order=True).agg(ROW)
+        entry_of = grouped.select(ROW).with_row_index(ENTRY).explode(ROW).sort(ROW)[ENTRY].rechunk()
         return cls(
-            dimensions=ranges,
-            first_node=sum(len(ranges[members.dimension]) for members in lists),
-            ids=ids,
-            lent=lent,
-            entries=pl.concat([rows.group_by(ENTRY).agg(ROW).sort(ENTRY), texts], how="horizontal"),
-            entry_of=rows[ENTRY],
+            dimensions={each.dimension: replace(each, rows=rows.clear()) for each in (*lists, *trees)},
+            spans=spans,
+            first_node=sum(len(spans[each.dimension]) for each in lists),
+            rows=rows.rechunk(),
+            entry_of=entry_of,
+            entries=marked_texts(grouped).select(ROW, "text", "words").rechunk(),
         )
+
+    def members_held(self) -> int:
+        """Return its size in memory, in members."""
+        tables = (self.rows, self.entries)
+        return int(sum(table.estimated_size() for table in tables)) // MEMBER_BYTES
 
     def dimension_of(self, row: int) -> str:
         """Return the dimension of a row."""
-        return next(key for key, rows in self.dimensions.items() if row in rows)
+        return next(key for key, span in self.spans.items() if row in span)
 
-    def of_rows(self, visible: pl.Series) -> pl.DataFrame:
-        """Return the entries that have visible rows, each with its visible rows. `visible` is a Boolean per row.
+    @cached_property
+    def texts(self) -> pl.DataFrame:
+        """What a hit shows of each row: columns id, label and code, and parent, lent and posting."""
+        return self.rows.select("id", "label", "code", "parent", "lent", "posting")
+
+    def seen(self, rows: pl.Series) -> SeenRows:
+        """Return what a reader sees of some rows, a Boolean each.
 
         A search reads these entries, so that its time does not depend on what others hold.
         """
-        rows = pl.DataFrame({ENTRY: self.entry_of}).with_row_index(ROW).filter(visible)
-        return rows.group_by(ENTRY).agg(ROW).join(self.entries.drop(ROW), on=ENTRY)
+        if rows.all():
+            return SeenRows(rows, None)
+        entries = self.entry_of.filter(rows).unique().sort()
+        return SeenRows(rows, None if len(entries) == self.entries.height else entries)
 
-    def listing(self, entries: pl.DataFrame) -> pl.LazyFrame:
-        """Return the rows of some entries: columns ROW and RANK."""
-        return entries.lazy().select(ROW, pl.lit(LISTED, pl.UInt32).alias(RANK)).explode(ROW)
+    def texts_of(self, seen: SeenRows) -> pl.DataFrame:
+        """Return the entries that a reader sees."""
+        return self.entries if seen.entries is None else self.entries[seen.entries]
 
-    def matches(self, query: str, entries: pl.DataFrame) -> pl.LazyFrame:
-        """Return the rows of those entries that contain every word of a folded query: columns ROW and RANK."""
+    def listing(self, seen: SeenRows) -> pl.DataFrame:
+        """Return the rows that a reader sees: columns ROW and RANK."""
+        return pl.DataFrame({ROW: seen.rows.arg_true()}).with_columns(pl.lit(LISTED, pl.UInt32).alias(RANK))
+
+    def matches(self, query: str, seen: SeenRows) -> pl.DataFrame:
+        """Return the rows that contain every word of a folded query: columns ROW and RANK."""
         words = sorted(dict.fromkeys(query.split(" ")), key=len, reverse=True)
-        return reduce(holding, words, entries.lazy()).select(ROW, ranked(query, words)).explode(ROW)
+        found = reduce(holding, words, self.texts_of(seen).lazy()).select(ROW, ranked(query, words)).explode(ROW)
+        return only(found, seen)
 
     @cached_property
     def whole_texts(self) -> pl.DataFrame:
         """The ids, codes and names of all entries without spaces: columns `whole` and ENTRY."""
         text = pl.col("text").str.replace_all(" ", "", literal=True)
-        return self.entries.select(
-            text.str.strip_chars(BEGIN + END).str.split(END + BEGIN).alias("whole"), ENTRY
-        ).explode("whole")
+        wholes = text.str.strip_chars(BEGIN + END).str.split(END + BEGIN).alias("whole")
+        return self.entries.select(wholes).with_row_index(ENTRY).explode("whole")
 
-    def named(self, wholes: Collection[str], entries: pl.DataFrame) -> Mapping[str, Sequence[int]]:
-        """Return the rows of entries with each of some folded texts without spaces as id, code or name, in order."""
-        found = self.whole_texts.filter(pl.col("whole").is_in(list(wholes))).join(entries, on=ENTRY)
-        rows = found.lazy().select("whole", ROW).explode(ROW).group_by("whole").agg(pl.col(ROW).sort()).collect()
-        return dict(rows.iter_rows())
+    def named(self, wholes: Collection[str], seen: SeenRows) -> Mapping[str, Sequence[int]]:
+        """Return the rows with each of some folded texts without spaces as id, code or name, in order."""
+        found = self.whole_texts.filter(pl.col("whole").is_in(list(wholes)))
+        rows = found.select("whole", self.entries[ROW][found[ENTRY]]).explode(ROW)
+        shown = rows.filter(seen.rows[rows[ROW]]).group_by("whole").agg(pl.col(ROW).sort())
+        return dict(shown.iter_rows())
 
     @cached_property
     def lexicon(self) -> Lexicon:
@@ -257,21 +123,24 @@ class Index(Struct, frozen=True, dict=True):
         words = pl.col("words").str.replace_all(END, " ", literal=True).str.split(" ")
         return Lexicon.of(self.entries.select(words.list.concat(pl.col("text").str.extract_all(PUNCTUATED)))["words"])
 
-    def words_of(self, entries: pl.DataFrame) -> pl.Series:
-        """Return a Boolean per word of the lexicon: whether one of some entries has it."""
+    def words_of(self, seen: SeenRows) -> pl.Series:
+        """Return a Boolean per word of the lexicon: whether an entry that a reader sees has it."""
+        if seen.entries is None:
+            return pl.repeat(value=True, n=self.lexicon.words.height, eager=True)
         every = pl.repeat(value=False, n=self.entries.height, eager=True)
-        return self.lexicon.used_in(every.scatter(entries[ENTRY], values=True))
+        return self.lexicon.used_in(every.scatter(seen.entries, values=True))
 
-    def spellings(self, query: str, entries: pl.DataFrame, among: pl.Series) -> pl.LazyFrame | None:
-        """Return the rows of entries that contain every word of a folded query or a close spelling, None if none do.
+    def spellings(self, query: str, seen: SeenRows, among: pl.Series) -> pl.DataFrame | None:
+        """Return the rows that contain every word of a folded query or a close spelling, None if none do.
 
-        `among` holds the words of the entries. Columns ROW and RANK; a closer spelling has a lower rank. Call it only
-        if `matches` finds nothing.
+        `among` holds the words that the reader sees. Columns ROW and RANK; a closer spelling has a lower rank. Call it
+        only if `matches` finds nothing.
         """
         words = [word for word in dict.fromkeys(query.split(" ")) if spaced(word)]
         if not 0 < len(words) <= MOST_WORDS:
             return None
         first, *others = sorted(words, key=len, reverse=True)
+        entries = self.numbered(seen)
         near = self.lexicon.near(first, among).join(entries, on=ENTRY, how="semi")
         found = near if first == query else with_same(near, entries, first)
         for word in others:
@@ -283,7 +152,34 @@ class Index(Struct, frozen=True, dict=True):
         if found.is_empty():
             return None
         rank = SPELLED + ALIKE - pl.col(LIKENESS) // len(words)
-        return entries.lazy().join(found.lazy(), on=ENTRY).select(ROW, rank.alias(RANK)).explode(ROW)
+        return only(entries.lazy().join(found.lazy(), on=ENTRY).select(ROW, rank.alias(RANK)).explode(ROW), seen)
+
+    def numbered(self, seen: SeenRows) -> pl.DataFrame:
+        """Return the entries that a reader sees, each with its number."""
+        if seen.entries is None:
+            return self.entries.with_row_index(ENTRY)
+        return self.texts_of(seen).with_columns(seen.entries.alias(ENTRY))
+
+
+def marked_texts(entries: pl.DataFrame) -> pl.DataFrame:
+    """Return entries with their folded texts: each different one of id, code and label between marks, and words."""
+    parts = [pl.when(pl.col(name) != "").then(pl.col(f"folded {name}")) for name in TEXTS]
+    folded = entries.with_columns(fold_each(entries[name].fill_null("")).alias(f"folded {name}") for name in TEXTS)
+    first, code, label = parts
+    different = [
+        first,
+        pl.when(code.ne_missing(first)).then(code),
+        pl.when(label.ne_missing(first) & label.ne_missing(code)).then(label),
+    ]
+    marked = (pl.format(f"{BEGIN}{{}}{END}", part) for part in different)
+    text = pl.concat_str(marked, ignore_nulls=True)
+    return folded.with_columns(text=text).with_columns(words=pl.col("text").str.replace_all(BETWEEN_WORDS, " "))
+
+
+def only(found: pl.LazyFrame, seen: SeenRows) -> pl.DataFrame:
+    """Return those of some rows that a reader sees."""
+    rows = found.collect(engine="in-memory")
+    return rows.filter(seen.rows[rows[ROW]])
 
 
 def with_same(near: pl.DataFrame, entries: pl.DataFrame, word: str) -> pl.DataFrame:
@@ -332,9 +228,9 @@ class Best(Struct, frozen=True):
     nodes: Sequence[tuple[int, int]]
 
     @classmethod
-    def of(cls, found: pl.LazyFrame, first_node: int, most_records: int, most_nodes: int) -> "Best":
+    def of(cls, found: pl.DataFrame, first_node: int, most_records: int, most_nodes: int) -> "Best":
         """Take the first records and nodes, by rank and then in display order."""
-        ranked_rows = found.select_seq(place=pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW)).collect()
+        ranked_rows = found.select_seq(place=pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW))
         places: Iterable[int] = ranked_rows["place"]
         if ranked_rows.height > FEW:
             place, is_node = pl.col("place"), pl.col("place") % ROWS >= first_node

@@ -22,7 +22,7 @@ UNTOLD: Mapping[str, set[Part]] = {  # parts that tell no values apart in these 
         *(("metric row", "1"), ("permission of rows", "2"), ("presences of", "3")),
         *(("places", "2"), ("times", "3"), ("presences", "1")),
     },
-    "the tables of the members name it": {("leaf", "1"), ("id ranks", "1")},
+    "the tables of the members name it": {("leaf", "1"), ("id ranks", "1"), ("undescribed", "1")},
     "the value is that of all profiles": {("summed balances", "profiles")},
     "these books have one of it: feeds, measures without a blank, a report without others, one budget of an answer": {
         *(("feeds", "1"), ("feeds", "profiles"), ("blanks", "1"), ("reads", "3"), ("answer", "3"), ("presences", "4")),
@@ -36,6 +36,7 @@ UNTOLD: Mapping[str, set[Part]] = {  # parts that tell no values apart in these 
     "no two keys here differ in it alone": {
         ("presence of filter", "1"),
         *(("classes", "1"), ("counted", "2"), ("id ranks", "tables"), ("unreached", "1"), ("unreached", "profiles")),
+        ("undescribed", "tables"),
     },
 }
 

@@ -62,7 +62,7 @@ def test_a_search_reads_no_text_that_is_hidden(instance: Path, dimension: str | 
     """So its time does not tell whether somebody else has what it looks for."""
     books = seen_by(instance, "europe")
     read = findable_members(dimension, books.reader)
-    texts = " ".join(read.entries["text"])
+    texts = " ".join(read.index.texts_of(read.seen)["text"])
     words = read.index.lexicon.words.filter(read.words())["word"].to_list()
     for hidden in ("newcomer", "wholesale", "k3"):
         assert hidden in " ".join(read.index.entries["text"])

@@ -1,0 +1,128 @@
+"""The lexicon of a search: every word of the index, for close spellings.
+
+Similar words share most of their letter pairs, ends included: `eurpoe` and `europe` share 4 of 7. Only words that share
+half of the pairs are compared letter by letter.
+"""
+
+from collections.abc import Mapping
+from difflib import SequenceMatcher
+
+import polars as pl
+from msgspec import Struct
+
+from engine.model.stopping import watched
+
+CLOSE = 700  # least likeness, of 1000
+COMPARED = 200  # most words to compare letter by letter
+LONGEST = 40  # most letters of a word to compare
+PIECE = 250_000  # words whose pairs are made at once
+ENTRY, LIKENESS = "entry", "likeness"  # columns: an entry, and its likeness of 1000
+NO_WORDS = pl.Series("words", [], dtype=pl.UInt32)
+NOTHING_NEAR = pl.DataFrame(schema={ENTRY: pl.UInt32, LIKENESS: pl.UInt32})
+
+
+class Lexicon(Struct, frozen=True):
+    """The distinct words in alphabetical order with their entries, and the words of each letter pair."""
+
+    words: pl.DataFrame  # word; entry: its entries
+    pairs: Mapping[str, pl.Series]  # positions of the words with each pair
+
+    @classmethod
+    def of(cls, texts: pl.Series) -> "Lexicon":
+        """Make a lexicon from the list of words of each entry."""
+        words = (
+            texts.alias("word")
+            .to_frame()
+            .with_row_index(ENTRY)
+            .lazy()
+            .explode("word")
+            .filter(pl.col("word").str.len_chars().is_between(1, LONGEST))
+            .group_by("word")
+            .agg(ENTRY)
+            .sort("word")
+            .collect(engine="in-memory")
+        )
+        numbered = words.select("word").with_row_index("words")
+        pieces = [pairs_in(numbered[begin : begin + PIECE]) for begin in watched(range(0, words.height or 1, PIECE))]
+        pairs = pl.concat(pieces).group_by("pair").agg(pl.col("words").explode()).sort("pair")
+        return cls.read(words, pairs)
+
+    @classmethod
+    def read(cls, words: pl.DataFrame, pairs: pl.DataFrame) -> "Lexicon":
+        """Return the lexicon of two tables."""
+        return cls(words, dict(zip(pairs["pair"], pairs["words"], strict=True)))
+
+    @property
+    def pair_table(self) -> pl.DataFrame:
+        """The words of each letter pair as a table."""
+        words = pl.Series("words", list(self.pairs.values()), dtype=pl.List(pl.UInt32))
+        return pl.DataFrame({"pair": pl.Series(list(self.pairs), dtype=pl.String), "words": words})
+
+    def used_in(self, entries: pl.Series) -> pl.Series:
+        """Return a Boolean per word: whether any selected entry has it. `entries` is a Boolean per entry."""
+        places = self.words.select(ENTRY).with_row_index("word").explode(ENTRY)
+        used = places.filter(entries.gather(places[ENTRY]))["word"].unique()
+        return pl.repeat(value=False, n=self.words.height, eager=True).scatter(used, values=True)
+
+    def near(self, word: str, among: pl.Series) -> pl.DataFrame:
+        """Return the entries with a word spelled like the given one: columns ENTRY and LIKENESS.
+
+        `among` is a Boolean per word of the lexicon; other words are ignored. Numbers have no close spellings: account
+        6011 is not 6010.
+        """
+        if not any(map(str.isalpha, word)):
+            return NOTHING_NEAR
+        pairs = pairs_of(word)
+        least = len(pairs) // 2
+        lists = sorted((self.pairs[pair] for pair in pairs if pair in self.pairs), key=len)
+        rarest = pl.concat([NO_WORDS, *lists[: max(0, len(lists) - least + 1)]]).unique()
+        rarest = rarest.filter(among.gather(rarest))
+        if rarest.is_empty():
+            return NOTHING_NEAR
+        marked = pl.concat_str(pl.lit(" "), "word", pl.lit(" "))
+        shared = pl.sum_horizontal(pl.col("marked").str.contains(pair, literal=True) for pair in pairs)
+        compared = (
+            self.words[rarest]
+            .lazy()
+            .with_columns(marked=marked)
+            .with_columns(shared=shared)
+            .filter(pl.col("shared") >= least)
+            .sort("shared", "word", descending=[True, False])
+            .head(COMPARED)
+            .collect(engine="in-memory")
+        )
+        alike = likenesses(word, compared["word"])
+        if max(alike, default=0) < CLOSE:
+            return NOTHING_NEAR
+        near = compared.lazy().select(ENTRY, pl.lit(pl.Series(LIKENESS, alike, dtype=pl.UInt32)))
+        near = near.filter(pl.col(LIKENESS) >= CLOSE).explode(ENTRY).group_by(ENTRY).agg(pl.col(LIKENESS).max())
+        return near.collect(engine="in-memory")
+
+
+def pairs_in(words: pl.DataFrame) -> pl.DataFrame:
+    """Return the words of each letter pair: columns pair and words. `words` has the position of each word."""
+    return (
+        words.lazy()
+        .select("words", pl.concat_str(pl.lit(" "), "word", pl.lit(" ")).alias("marked"))
+        .with_columns(at=pl.int_ranges(pl.col("marked").str.len_chars() - 1))
+        .explode("at")
+        .group_by(pair=pl.col("marked").str.slice(pl.col("at"), 2))
+        .agg(pl.col("words").unique(maintain_order=True))
+        .collect(engine="in-memory")
+    )
+
+
+def pairs_of(word: str) -> list[str]:
+    """Return the pairs of adjacent letters of a word, with a space at each end."""
+    marked = f" {word} "
+    return sorted({marked[at : at + 2] for at in range(len(marked) - 1)})
+
+
+def likenesses(word: str, others: pl.Series) -> list[int]:
+    """Return the likeness of a word to each of the others, of 1000."""
+    matcher = SequenceMatcher(None, "", word, autojunk=False)
+    found = []
+    for other in others:
+        matcher.set_seq1(other)
+        found.append(int(matcher.ratio() * 1000))
+    return found
