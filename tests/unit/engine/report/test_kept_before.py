@@ -1,4 +1,4 @@
-"""Reports that the release before kept, with a drill for each place, are answered as the same reports made now."""
+"""Reports that earlier releases kept, with a drill for each place or uncompressed, are answered as those made now."""
 
 from json import dumps
 from pathlib import Path
@@ -12,15 +12,17 @@ from engine.door import Door
 from engine.model.stopping import never
 from engine.present.answers.full_reports import whole_report
 from engine.present.blocks import table
+from engine.report.admission import admit, restore
 from engine.report.encoding import read, write
 from engine.report.report import Report
-from engine.report.snapshots import Kept, opened
+from engine.report.snapshots import Kept, given, keep, opened
 from tests.support.answers.reader import answer
 from tests.support.books.explained import DIMENSIONS, HEAD, LEDGER
 from tests.support.books.small import small_books
 
 UNCUT = 10**9
 KEPT = Path(__file__).parents[3] / "golden" / "kept"
+UNCOMPRESSED = KEPT.with_name("kept_uncompressed")
 ROWS = "\n".join(
     f"2026-{month:02}-{day:02} {scenario} {entity} {100 * month + day} {month} {day} 7 3 2"
     for month in range(1, 7)
@@ -83,6 +85,15 @@ def asked_of(books: Door, name: str) -> Report:
 @pytest.mark.parametrize("name", [*METRICS, *STATEMENTS])
 def test_a_report_that_was_kept_with_a_drill_for_each_place_drills_as_before(books: Door, name: str) -> None:
     assert_told_alike(opened((KEPT / f"{name}.arrow").read_bytes(), books.reader), asked_of(books, name))
+
+
+@pytest.mark.parametrize("name", ["statement_by_tree", "entity_by_period", "ranked", "empty"])
+def test_a_report_that_was_kept_before_short_ones_were_compressed_is_opened(books: Door, name: str) -> None:
+    former, report = (UNCOMPRESSED / f"{name}.arrow").read_bytes(), asked_of(books, name)
+    assert_told_alike(opened(former, books.reader), report)
+    assert_told_alike(restore(former, admit(former, books.reader).newer), report)
+    assert given(former, books.reader).frame.equals(given(keep(report), books.reader).frame)
+    assert len(keep(report)) < len(former) / 2
 
 
 def test_a_report_that_was_kept_with_its_frame_is_opened(books: Door) -> None:
