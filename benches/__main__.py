@@ -5,6 +5,7 @@ import sys
 from functools import partial
 
 from benches import (
+    busy,
     callers,
     calls,
     charts,
@@ -52,6 +53,7 @@ BENCHES = {
     "calls": calls.main,
     "soak": soak.main,
     "crowd": crowd.main,
+    "busy": busy.main,
     "peers": peers.main,
     "warehouse": warehouse.main,
 }

@@ -82,6 +82,9 @@ class Leases(Protocol):
     async def take(self, subject: str) -> str:
         """Return a new lease; CapReached immediately if a limit is reached."""
 
+    def is_full(self, subject: str) -> bool:
+        """Tell whether `take` raises CapReached now, as far as this process knows. Asks nobody."""
+
     async def give_back(self, lease: str) -> None:
         """Release a lease. No-op if it has expired."""
 

@@ -5,6 +5,7 @@ the result that the service has dumped already. A direct call runs in the SDK's 
 either. This module refuses nothing: the transport judges every request that differs in any way from the usual form.
 """
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -31,6 +32,7 @@ from engine.model.errors import Refusal
 from server.base.interfaces import Principal
 from server.http.dispatch import CallResult, Dispatcher
 from server.http.limits import MESSAGE
+from server.telemetry.calls import exports_spans
 from server.wire.answers import call_result
 from server.wire.arguments import Json
 from server.wire.message import CALL, IncomingMessage
@@ -90,6 +92,7 @@ class DirectCalls:
         self._transport = transport
         self._hosts, self._origins = frozenset(hosts), frozenset(origins)
         self._stamp = {SERVER_INFO_META_KEY: server.server_info_stamp}
+        self._traces = exports_spans(os.environ)  # the SDK makes a span for each message, refused or not
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whose message the edge has read."""
@@ -100,16 +103,13 @@ class DirectCalls:
             await self._transport(scope, receive, send)
             return
         request_id, call = message.tree["id"], DirectCall(state["principal"], message.fault)
-        context = OneWayRequest(request_id, ServerMessageMetadata(request_context=call))
-        connection = Connection.from_envelope(version, None, None)
-        await ServerRunner(self._server, connection, None).on_request(context, CALL, message.tree["params"])
-        assert call.outcome is not None  # noqa: S101 - `_answer` has set it
+        outcome = await self._outcome(request_id, version, message.tree["params"], call)
         is_modern = version in MODERN_PROTOCOL_VERSIONS
         found = call_result(
-            call.outcome.json,
-            call.outcome.meta | (self._stamp if is_modern else {}),
-            call.outcome.blocks(version),
-            is_error=call.outcome.is_error,
+            outcome.json,
+            outcome.meta | (self._stamp if is_modern else {}),
+            outcome.blocks(version),
+            is_error=outcome.is_error,
             is_typed=is_modern,
         )
         body = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), found)
@@ -117,15 +117,25 @@ class DirectCalls:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
+    async def _outcome(self, request_id: str | int, version: str, params: Json, call: DirectCall) -> CallResult:
+        """Return the outcome of a call. What a cap refuses does not need the SDK's kernel, which costs more than it."""
+        if self._dispatch.leases.is_full(call.principal.subject) and not self._traces:
+            return await self._call(params, call)
+        context = OneWayRequest(request_id, ServerMessageMetadata(request_context=call))
+        connection = Connection.from_envelope(version, None, None)
+        await ServerRunner(self._server, connection, None).on_request(context, CALL, params)
+        assert call.outcome is not None  # noqa: S101 - `_answer` has set it
+        return call.outcome
+
+    async def _call(self, params: Mapping[str, Any], call: DirectCall) -> CallResult:
+        return await self._dispatch.call(params["name"], params.get("arguments") or {}, call.principal, call.fault)
+
     async def _answer(self, ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
         """Answer a direct call inside the SDK's middleware, which reads nothing of its result but `isError`."""
         call = ctx.request
         if not isinstance(call, DirectCall):
             return await call_next(ctx)
-        asked = ctx.params or {}
-        call.outcome = await self._dispatch.call(
-            asked["name"], asked.get("arguments") or {}, call.principal, call.fault
-        )
+        call.outcome = await self._call(ctx.params or {}, call)
         return {"isError": call.outcome.is_error}
 
     def _version_of(self, scope: Scope, tree: Json) -> str | None:

@@ -103,6 +103,11 @@ class CallResult(Struct, frozen=True):
         return {key: part for key, part in parts.items() if part}
 
 
+BUSY = CallResult.refused(  # made once: who calls on regardless is to cost little
+    Busy("Too many calls are in flight. Call again shortly, a few at a time.", retry_after_ms=RETRY_AFTER_MS).as_data()
+)
+
+
 @dataclass(eq=False)
 class AdmittedCall:
     """A call that holds a lease, and its turn in a lane."""
@@ -179,7 +184,7 @@ class Dispatcher:
         self._callers = callers
         self._deadline = settings.deadline_seconds
         self._telemetry = telemetry
-        self._leases = leases
+        self.leases = leases
         self._overrun = overrun
         self._memory = memory or MemoryCeiling(settings.worker_megabytes << 20)
         telemetry.expect(tools)
@@ -228,6 +233,8 @@ class Dispatcher:
             try:
                 found = tool or await self._no_tool(name, principal, fault)
                 outcome = await self._admitted(found, arguments, principal, told)
+            except CapReached:
+                outcome = BUSY
             except Refusal as refusal:
                 outcome = CallResult.refused(refusal.as_data())
             except Exception:  # of what stands around a tool; a tool's own become answers in `_run`
@@ -256,10 +263,10 @@ class Dispatcher:
         self, tool: Tool, arguments: Mapping[str, Any], principal: Principal, told: CallRecord
     ) -> CallResult:
         deadline = monotonic() + self._deadline
-        known = self._at_hand(tool, arguments, principal)
+        known = None if self.leases.is_full(principal.subject) else self._at_hand(tool, arguments, principal)
         lease = await self._take(principal)
         if known is not None:
-            await self._leases.give_back(lease)
+            await self.leases.give_back(lease)
             return known
         stop = StopCheck(deadline)
         context = copy_context()
@@ -303,13 +310,11 @@ class Dispatcher:
 
     async def _take(self, principal: Principal) -> str:
         try:
-            return await self._leases.take(principal.subject)
+            return await self.leases.take(principal.subject)
         except CapReached as reached:
             self._telemetry.busy(reached.cap)
             await self._busy.refuse(principal.subject)
-            raise Busy(
-                "Too many calls are in flight. Call again shortly, a few at a time.", retry_after_ms=RETRY_AFTER_MS
-            ) from None
+            raise
 
     async def _until_ended(self, call: AdmittedCall, lease: str) -> CallResult:
         late = asyncio.get_running_loop().call_later(self._deadline + GRACE, self._overrun, call.tool)
@@ -322,7 +327,7 @@ class Dispatcher:
             return result or CallResult.refused({})
         finally:
             late.cancel()
-            await self._leases.give_back(lease)
+            await self.leases.give_back(lease)
 
     def _out(self, ended: asyncio.Task[CallResult]) -> None:
         self._in_flight.remove(ended)

@@ -257,7 +257,7 @@ class SharedLeases:
 
     async def take(self, subject: str) -> str:
         """Return a new lease; CapReached immediately if a limit is reached."""
-        if self._share.count(subject) >= self._store.calls_per_caller:
+        if self.is_full(subject):
             raise CapReached("caller")  # without asking the store: who calls on regardless costs little
         lease = f"{sha256(subject.encode()).hexdigest()[:32]}:{token_hex(8)}"
         try:
@@ -270,6 +270,10 @@ class SharedLeases:
                 raise CapReached(cap)
         self._share.hold(lease, subject)
         return lease
+
+    def is_full(self, subject: str) -> bool:
+        """Tell whether this process alone holds all leases that a caller may hold."""
+        return self._share.count(subject) >= self._store.calls_per_caller
 
     async def give_back(self, lease: str) -> None:
         """Release a lease; the store knows it before it counts the next one of this process."""

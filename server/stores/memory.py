@@ -111,6 +111,14 @@ class MemoryLeases:
         self.hold(lease, subject)
         return lease
 
+    def is_full(self, subject: str) -> bool:
+        """Tell whether a caller may hold no further lease."""
+        try:
+            self.need_room(subject)
+        except CapReached:
+            return True
+        return False
+
     def need_room(self, subject: str) -> None:
         """Raise CapReached if a caller may hold no further lease."""
         if self._of[subject] >= self._calls_per_caller:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from itertools import product
@@ -12,6 +13,8 @@ from typing import Any
 
 import httpx2
 import pytest
+from mcp.server import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.shared.inbound import x_mcp_header_map
 from starlette.types import Receive, Scope, Send
@@ -22,6 +25,7 @@ from server.http.dispatch import Dispatcher
 from server.http.limits import MessageMiddleware
 from server.stores.leases import CacheLeases, SharedLeases
 from server.stores.memory import MemoryLeases
+from server.telemetry.metrics import Metrics
 from server.tools.toolbox import TOOLS
 from tests.unit.server.http.test_disconnect import HEADERS, body, served
 from tests.unit.server.http.test_dispatch import ANN, dispatch_of
@@ -148,6 +152,55 @@ def test_a_direct_answer_is_that_of_the_transport(dispatch: Dispatcher) -> None:
             assert without_reference(direct.json()) == without_reference(by_transport.json())
             text = direct.json()["result"]["content"][0]["text"]
             assert json.loads(text) == direct.json()["result"]["structuredContent"]
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", NEWEST])
+def test_a_cap_refuses_with_the_words_of_the_transport_and_the_same_line_and_counts(
+    small_instance: tuple[Path, Path], caplog: pytest.LogCaptureFixture, era: str
+) -> None:
+    caplog.set_level(logging.INFO, "tieout.calls")
+    metrics = Metrics()
+    dispatch = dispatch_of(small_instance, TOOLS, metrics, leases=MemoryLeases(0, 0))
+    call = CALLS["details"]
+    names = {"MCP-Protocol-Version": era, "Mcp-Method": "tools/call", "Mcp-Name": call["params"]["name"]}
+    sent = {**call, "params": {**call["params"], "_meta": META}} if era == NEWEST else call
+    with served(dispatch) as url, httpx2.Client(headers=HEADERS) as client:
+        direct = client.post(url, json=sent, headers=names)
+        by_transport = client.post(url, json=sent, headers=[*names.items(), ("X-A", "1"), ("X-A", "2")])
+    assert direct.json() == by_transport.json()
+    assert direct.json()["result"]["structuredContent"] == {
+        "error": "Too many calls are in flight. Call again shortly, a few at a time.",
+        "error_type": "busy",
+        "retryable": True,
+        "retry_after_ms": 250,
+    }
+    one, other = ({**line.__dict__, "ms": 0} for line in caplog.records if line.name == "tieout.calls")
+    told = ("subject", "tool", "outcome", "scenarios", "rows", "bytes", "data_version", "error_id", "moved")
+    assert [one[name] for name in told] == [other[name] for name in told]
+    assert (one["outcome"], one["tool"]) == ("busy", call["params"]["name"])
+    lines = metrics.page().decode().splitlines()
+    assert 'tieout_busy_total{cap="caller"} 2.0' in lines
+    assert f'tieout_calls_total{{outcome="busy",tool="{one["tool"]}"}} 2.0' in lines
+
+
+@pytest.mark.parametrize(("collector", "runs"), [("", 0), ("http://127.0.0.1:4318", 1)])
+def test_what_a_cap_refuses_does_not_enter_the_kernel_of_the_sdk_unless_spans_are_exported(
+    small_instance: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, collector: str, runs: int
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector)
+    entered: list[str] = []
+
+    async def note(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
+        entered.append(ctx.method)
+        return await call_next(ctx)
+
+    server: Server[Any] = Server("bare")
+    server.middleware.append(note)
+    dispatch = dispatch_of(small_instance, TOOLS, leases=MemoryLeases(0, 0))
+    direct = DirectCalls(server, no_transport, dispatch, [HOST], [PAGE])
+    found = asyncio.run(post(direct, FORMER, {}))
+    assert found.json()["result"]["structuredContent"]["error_type"] == "busy"
+    assert len(entered) == runs
 
 
 def without_reference(answer: dict[str, Any]) -> dict[str, Any]:
