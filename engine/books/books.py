@@ -8,22 +8,21 @@ where they have the same tables, as most loads bring facts.
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import reduce
 from hashlib import sha256
-from operator import or_
 from pathlib import Path
 from threading import Lock, local
 from typing import NamedTuple, TypeVar
 
 import polars as pl
 
+from engine.books.loaded_members import LoadedMembers
 from engine.facts.backend import ArrowVersions
 from engine.model.catalogue import Catalogue, Dimension, DimensionKind
 from engine.model.errors import Unavailable
 from engine.model.fact_store import Backend, FactLoad, FactStore, Versions
 from engine.model.members.member_sets import DerivedMembers, LeafMembers, MemberSet
 from engine.model.members.trees import leaf_members, ragged_nodes
-from engine.model.scope import UNASSIGNED, Cell, CodeSet, Cut
+from engine.model.scope import Cell, CodeSet, Cut
 from engine.model.stopping import locked
 
 Value = TypeVar("Value")
@@ -62,31 +61,6 @@ class OfRows(NamedTuple):
     identities: frozenset[str]
 
 
-class MemberTables(NamedTuple):
-    """What loads brought of a dimension: the ids of its leaves in code order, and tables of members and nodes."""
-
-    ids: pl.Series
-    members: pl.DataFrame | None
-    nodes: pl.DataFrame | None
-
-    @classmethod
-    def of(cls, dimension: Dimension, catalogue: Catalogue, backend: Backend) -> "MemberTables":
-        """Read the tables of a dimension. Raises Unavailable if it was never loaded."""
-        ids, leaf = backend.leaf_ids(dimension.leaf), catalogue.dimensions[dimension.leaf]
-        members, nodes = (backend.table(name) if name else None for name in (leaf.members, dimension.nodes))
-        tables = cls(pl.Series([UNASSIGNED]) if ids is None else ids, members, nodes)
-        if dimension.kind is DimensionKind.DERIVED and dimension.attribute not in tables.attributes:
-            raise Unavailable(f"{dimension.label} is not loaded: {dimension.leaf} has no '{dimension.attribute}'.")
-        if dimension.kind is DimensionKind.RAGGED and nodes is None:
-            raise Unavailable(f"{dimension.label} is not loaded: there is no {dimension.nodes}.")
-        return tables
-
-    @property
-    def attributes(self) -> set[str]:
-        """The attributes of the leaves."""
-        return set() if self.members is None else set(self.members.columns) - {"id", "name"}
-
-
 class Books:
     """One version of the books: a catalogue and the data of a backend."""
 
@@ -96,12 +70,10 @@ class Books:
         self.version = backend.version
         self.facts: FactStore = backend.facts
         self._backend = backend
-        self._identities: Mapping[str, frozenset[str]] = {
-            key: self._identities_of(dimension) for key, dimension in catalogue.dimensions.items()
-        }
+        self.loaded = LoadedMembers(catalogue, backend)
         self._rows = backend.row_identities()
         self._turns: dict[Hashable, Lock] = {}  # held while a memo is made
-        identities = frozenset(self._rows.values()).union(*self._identities.values())
+        identities = frozenset(self._rows.values()).union(*self.loaded.identities.values())
         self._memos = {} if before is None else before.memos_of(identities)
         self._memo_members = sum(size for _, size in self._memos.values())
         self._lock = Lock()
@@ -130,7 +102,7 @@ class Books:
         then it waits for members alone, which are made of nothing but members. So no two threads wait for each other.
         """
         if of:
-            key = OfMembers(key, reduce(or_, (self._identities[dimension] for dimension in of)))
+            key = OfMembers(key, self.loaded.identities_of(of))
         memo = self._kept(key)
         if memo is None:
             memo = self._make_in_turn(key, make, size) if of or not THREAD.is_making else self._make(key, make, size)
@@ -196,13 +168,8 @@ class Books:
         rows = self._rows.get(place)
         if rows is None:
             return self.memo((*name, *place, within), make, size)
-        of = (self._identities.get(dimension, frozenset[str]()) for dimension in within.dimensions)
+        of = (self.loaded.identities.get(dimension, frozenset[str]()) for dimension in within.dimensions)
         return self.memo(OfRows(name, within, rows, frozenset({rows}).union(*of)), make, size)
-
-    def _identities_of(self, dimension: Dimension) -> frozenset[str]:
-        leaf = self.catalogue.dimensions.get(dimension.leaf)
-        tables = (leaf.members if leaf else None, dimension.members, dimension.nodes)
-        return self._backend.member_identities(dimension.leaf, [name for name in tables if name])
 
     def members(self, key: str) -> MemberSet:
         """Return the members of a dimension. Raises Unavailable if its table was never loaded."""
@@ -215,15 +182,15 @@ class Books:
 
     def leaf(self, key: str) -> LeafMembers:
         """Return the members of a leaf dimension."""
-        count = self.leaf_count(key)
-        return self.memo(("leaf", key), lambda: leaf_members(key, *self.member_tables(key)[:2]), count, of=(key,))
+        count = self.loaded.count(key)
+        return self.memo(("leaf", key), lambda: leaf_members(key, *self.loaded.tables(key)[:2]), count, of=(key,))
 
     def id_ranks(self, key: str) -> pl.Series | None:
         """Return the rank of the id of each code of a leaf dimension, None where codes ascend as ids do.
 
         A load gives new ids the next codes. So codes tell which members rows brought first, hidden rows included.
         """
-        count = self.leaf_count(key)
+        count = self.loaded.count(key)
         return self.memo(("id ranks", key), lambda: ranks_of(self.leaf(key).member_ids), count, of=(key,))
 
     def codes(self, cut: Cut) -> CodeSet | None:
@@ -281,20 +248,12 @@ class Books:
         identities = self._backend.identities(domain, scenario, tables)
         return sha256("\n".join(sorted(identities)).encode()).hexdigest()
 
-    def member_tables(self, key: str) -> MemberTables:
-        """Return what loads brought of a dimension. Raises Unavailable if it was never loaded."""
-        return MemberTables.of(self.catalogue.dimensions[key], self.catalogue, self._backend)
-
-    def leaf_count(self, key: str) -> int:
-        """Return the number of codes of a leaf dimension, that of the null member included."""
-        return self._backend.leaf_count(key)
-
     def undescribed(self, key: str) -> frozenset[int]:
         """Return the codes of a leaf dimension that its table of members lacks, without the null member."""
-        return self.memo(("undescribed", key), lambda: undescribed_in(self.member_tables(key)), len, of=(key,))
+        return self.memo(("undescribed", key), lambda: self.loaded.tables(key).undescribed, len, of=(key,))
 
     def _members(self, dimension: Dimension) -> MemberSet:
-        tables = self.member_tables(dimension.key)
+        tables = self.loaded.tables(dimension.key)
         of = self.leaf(dimension.leaf)
         if dimension.kind is DimensionKind.DERIVED:
             return DerivedMembers(dimension.key, of, dimension.attribute or "")
@@ -316,13 +275,6 @@ def codes_of(cut: Cut, books: Books) -> CodeSet | None:
     if len(loaded) < len(cut.ids):
         return None
     return CodeSet(named | members.unassigned(), complement=True)
-
-
-def undescribed_in(tables: MemberTables) -> frozenset[int]:
-    """Return the codes whose ids a table of members lacks, without the null member."""
-    coded = pl.DataFrame({"id": tables.ids}).with_row_index("code")[1:]
-    lacking = coded if tables.members is None else coded.join(tables.members.select("id"), on="id", how="anti")
-    return frozenset(lacking["code"].to_list())
 
 
 def ranks_of(member_ids: Sequence[str]) -> pl.Series | None:

@@ -15,6 +15,7 @@ from engine.model.stopping import watched
 CLOSE = 700  # least likeness, of 1000
 COMPARED = 200  # most words to compare letter by letter
 LONGEST = 40  # most letters of a word to compare
+LAST = "\U0010ffff"  # after all letters
 PIECE = 250_000  # words whose pairs are made at once
 ENTRY, LIKENESS = "entry", "likeness"  # columns: an entry, and its likeness of 1000
 NO_WORDS = pl.Series("words", [], dtype=pl.UInt32)
@@ -25,7 +26,7 @@ class Lexicon(Struct, frozen=True):
     """The distinct words in alphabetical order with their entries, and the words of each letter pair."""
 
     words: pl.DataFrame  # word; entry: its entries
-    pairs: Mapping[str, pl.Series]  # positions of the words with each pair
+    pairs: Mapping[str, pl.Series]  # positions of the words with each pair, but of very long words
 
     @classmethod
     def of(cls, texts: pl.Series) -> "Lexicon":
@@ -36,14 +37,14 @@ class Lexicon(Struct, frozen=True):
             .with_row_index(ENTRY)
             .lazy()
             .explode("word")
-            .filter(pl.col("word").str.len_chars().is_between(1, LONGEST))
+            .filter(pl.col("word") != "")
             .group_by("word")
             .agg(ENTRY)
             .sort("word")
             .collect(engine="in-memory")
         )
-        numbered = words.select("word").with_row_index("words")
-        pieces = [pairs_in(numbered[begin : begin + PIECE]) for begin in watched(range(0, words.height or 1, PIECE))]
+        numbered = words.select("word").with_row_index("words").filter(pl.col("word").str.len_chars() <= LONGEST)
+        pieces = [pairs_in(numbered[begin : begin + PIECE]) for begin in watched(range(0, numbered.height or 1, PIECE))]
         pairs = pl.concat(pieces).group_by("pair").agg(pl.col("words").explode()).sort("pair")
         return cls.read(words, pairs)
 
@@ -63,6 +64,10 @@ class Lexicon(Struct, frozen=True):
         places = self.words.select(ENTRY).with_row_index("word").explode(ENTRY)
         used = places.filter(entries.gather(places[ENTRY]))["word"].unique()
         return pl.repeat(value=False, n=self.words.height, eager=True).scatter(used, values=True)
+
+    def beginning(self, letters: str) -> pl.Series:
+        """Return the entries with a word that begins with some letters."""
+        return self.words[ENTRY][slice(*prefix_range(self.words["word"], letters))].explode().drop_nulls()
 
     def near(self, word: str, among: pl.Series) -> pl.DataFrame:
         """Return the entries with a word spelled like the given one: columns ENTRY and LIKENESS.
@@ -97,6 +102,11 @@ class Lexicon(Struct, frozen=True):
         near = compared.lazy().select(ENTRY, pl.lit(pl.Series(LIKENESS, alike, dtype=pl.UInt32)))
         near = near.filter(pl.col(LIKENESS) >= CLOSE).explode(ENTRY).group_by(ENTRY).agg(pl.col(LIKENESS).max())
         return near.collect(engine="in-memory")
+
+
+def prefix_range(texts: pl.Series, prefix: str) -> tuple[int, int]:
+    """Return where the texts stand, in a sorted column, that begin with a prefix."""
+    return texts.search_sorted(prefix, side="left"), texts.search_sorted(prefix + LAST, side="left")
 
 
 def pairs_in(words: pl.DataFrame) -> pl.DataFrame:

@@ -70,7 +70,7 @@ class Reader:
         self._books = books
         self._store = books.facts
         self.memo = books.memo_for_all  # of values that no visibility changes; it holds nothing of this caller
-        self.member_tables = books.member_tables  # of a dimension, members that are not visible included
+        self.loaded = books.loaded  # all members, visible or not, as tables
         self.profiles = tuple(profiles)
         self._members: LazyTable[str, MemberSet] = LazyTable()  # a call names hundreds of their ids
 
@@ -196,7 +196,7 @@ class Reader:
 
     def leaf_count(self, leaf: str) -> int:
         """Return the number of codes of a leaf dimension."""
-        return self._books.leaf_count(leaf)
+        return self.loaded.count(leaf)
 
     def ranges_of(self, base: Base) -> tuple[AmountRange, ...]:
         """Return the ranges in which the amounts of a base's rows lie. Rows without an amount are only counted."""

@@ -6,20 +6,23 @@ other substrings. It tries close spellings only if nothing else matches. It appl
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from unicodedata import unidata_version
 
 import polars as pl
 from msgspec import Struct
 
-from engine.books.books import MEMBER_BYTES
+from engine.books.books import MEMBER_BYTES, Books
 from engine.books.folding import fold
 from engine.books.reader import Reader
-from engine.books.search_index import SPELLED, Best, Index, SeenRows
+from engine.books.search_index import SPELLED, Best, Index, SeenRows, read_index, tables_of
 from engine.books.search_rows import DimensionRows, TreeNodes, derived_rows, described, leaf_rows, named_rows, tree_rows
 from engine.books.search_sight import BITS, seen_rows
+from engine.books.word_search import best_of_word, suits
 from engine.model.calendar.periods import GRAINS
 from engine.model.catalogue import PERIOD, Dimension, DimensionKind, Metric, Statement
 from engine.model.errors import BadArguments, DimensionUnavailable, Unavailable, UnknownName
 from engine.model.members.member_sets import NULL_CODE
+from engine.model.members.trees import HierarchyFault
 from engine.model.notes import Note
 from engine.model.requests import SearchRequest
 from engine.model.scope import UNASSIGNED
@@ -34,6 +37,7 @@ MOST_HITS = 2**31  # more than any index has
 CLOSE_SPELLING = "close spelling"
 WHY = ("listed", "exact", "beginning", "beginning of a word", "part", CLOSE_SPELLING)  # by rank
 NOTHING_FOUND = Best((), ())
+MADE_BY = f"search index 2, Polars {pl.__version__}, Unicode {unidata_version}"  # of folding and words
 Rows = Sequence[tuple[int, int]]  # rank and row
 
 
@@ -179,7 +183,22 @@ def index_of(reader: Reader) -> Index:
     """Return the index of all loaded members, made once for versions of the books with the same members."""
     findable = [dimension for dimension in reader.catalogue.dimensions.values() if is_findable(dimension)]
     keys = [dimension.key for dimension in findable]
-    return reader.memo("search index", lambda: make_index(findable, reader), Index.members_held, of=keys)
+
+    def read() -> Index:
+        about = [MADE_BY, *(f"{each.key} {each.leaf} {each.attribute} {each.kind.value}" for each in findable)]
+        tables = reader.loaded.derived(keys, "\n".join(about), lambda: tables_of(make_index(findable, reader)))
+        return read_index(tables.tables, are_mapped=tables.are_mapped)
+
+    return reader.memo("search index", read, Index.members_held, of=keys)
+
+
+def keep_index(books: Books) -> None:
+    """Make the tables of the index unless the store keeps them, so that no caller waits for them.
+
+    A tree that is faulty has none; the checks of the books tell its fault.
+    """
+    with suppress(HierarchyFault):
+        index_of(Reader(books, ()))
 
 
 def make_index(dimensions: Sequence[Dimension], reader: Reader) -> Index:
@@ -190,7 +209,7 @@ def make_index(dimensions: Sequence[Dimension], reader: Reader) -> Index:
     members: dict[str, pl.DataFrame] = {}
     for dimension in dimensions:
         with suppress(Unavailable):
-            tables = reader.member_tables(dimension.key)
+            tables = reader.loaded.tables(dimension.key)
             if dimension.leaf not in members:
                 members[dimension.leaf] = described(tables.ids, tables.members, attributes)
             each = rows_of_dimension(dimension, members[dimension.leaf], tables.nodes, reader)
@@ -234,7 +253,12 @@ class Findable(Struct, frozen=True):
 
     def as_written(self, query: str, limits: Limits) -> Best:
         """Return the best rows that have the words of a query, all if it has none."""
-        found = self.index.matches(query, self.seen) if query else self.index.listing(self.seen)
+        if not query:
+            found = self.index.listing(self.seen, limits.ends)
+        elif suits(query, self.index, self.seen):
+            found = best_of_word(query, self.index, self.seen, limits.ends)
+        else:
+            found = self.index.matches(query, self.seen)
         return Best.of(found, self.index.first_node, *limits.ends)
 
     def spelled(self, query: str, limits: Limits) -> Best:
@@ -270,7 +294,9 @@ def make_report_index(reader: Reader) -> Index:
     """Index the visible metrics and statements."""
     metrics = ((key, metric.label) for key, metric in reader.metrics.items())
     statements = ((key, statement.label) for key, statement in reader.statements.items())
-    return Index.of([named_rows("metrics", metrics)], [named_rows("statements", statements)])
+    return Index.of(
+        [named_rows("metrics", metrics, is_tree=False)], [named_rows("statements", statements, is_tree=True)]
+    )
 
 
 def findable_reports(reader: Reader) -> Findable:

@@ -6,7 +6,9 @@ the same member in trees above, so each text is read once. Tables hold all of it
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
+from itertools import accumulate, pairwise
 from operator import and_
+from typing import Literal
 
 import polars as pl
 from msgspec import Struct
@@ -15,15 +17,23 @@ from msgspec.structs import replace
 from engine.books.books import MEMBER_BYTES
 from engine.books.folding import fold_each, spaced
 from engine.books.lexicon import ENTRY, LIKENESS, Lexicon
-from engine.books.search_rows import SCHEMA, DimensionRows
+from engine.books.search_rows import CODES, EDGES, SCHEMA, DimensionRows
+from engine.books.signatures import COLUMNS as BITS
+from engine.books.signatures import may_contain, signatures
+from engine.model.derived_tables import Tables
+from engine.model.stopping import watched
 
 BEGIN, END = "\x02", "\x03"  # marks around each part of a text; no folded text contains them
 BETWEEN_WORDS = rf"[^\p{{L}}\p{{N}}{END}]+"  # what `spaced` replaces by a space
 PUNCTUATED = rf"[^ {BEGIN}{END}]*[^\p{{L}}\p{{N}} {BEGIN}{END}][^ {BEGIN}{END}]*"
 TEXTS = ("id", "code", "label")
+DIMENSIONS = {"dimension": pl.String, "leaf": pl.String, "rows": pl.UInt32, "is_tree": pl.Boolean}
+SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 ALIKE = 1000  # likeness of a word to itself
 MOST_WORDS = 8  # of a query, for close spelling
 ROW, RANK = "row", "rank"  # columns of the matches
+RECORD, NODE = "record", "node"  # columns of entries: the first row of each that is one
+MAX_HIDDEN = 20_000  # rows
 LISTED, EXACT, BEGINS, WORD_BEGINS, CONTAINS, SPELLED = range(6)  # ranks, best first; SPELLED and more: less alike
 ROWS = 2**32  # more than any index has
 FEW = 500  # matches that are sorted in Python, which takes less than a plan of Polars
@@ -34,6 +44,12 @@ class SeenRows(Struct, frozen=True):
 
     rows: pl.Series  # a Boolean per row
     entries: pl.Series | None
+    hidden: int  # how many rows the reader does not see
+
+    @property
+    def shows_nearly_all(self) -> bool:
+        """Whether the reader sees all entries and nearly all rows, so that looking at all tells nothing of others."""
+        return self.entries is None and self.hidden <= MAX_HIDDEN
 
 
 class Index(Struct, frozen=True, dict=True):
@@ -42,33 +58,56 @@ class Index(Struct, frozen=True, dict=True):
     dimensions: Mapping[str, DimensionRows]  # without their rows
     spans: Mapping[str, range]  # the rows of each dimension
     first_node: int  # the first row of trees
-    rows: pl.DataFrame  # the columns of DimensionRows.rows; `parent` counts from the first row of its dimension
-    entry_of: pl.Series  # by row
-    entries: pl.DataFrame  # row: the rows of each; text, words
+    tables: Tables  # rows and entries; those of a file also have the others, which small indexes make when asked
+    are_mapped: bool = False
 
     @classmethod
     def of(cls, lists: Sequence[DimensionRows], trees: Sequence[DimensionRows]) -> "Index":
         """Index the rows of some dimensions."""
-        spans: dict[str, range] = {}
-        for dimension in (*lists, *trees):
-            begin = max((span.stop for span in spans.values()), default=0)
-            spans[dimension.dimension] = range(begin, begin + dimension.rows.height)
-        rows = pl.concat([pl.DataFrame(schema=SCHEMA), *(dimension.rows for dimension in (*lists, *trees))])
+        every = (*lists, *trees)
+        rows = pl.concat([pl.DataFrame(schema=SCHEMA), *(dimension.rows for dimension in every)])
         grouped = rows.select(TEXTS).with_row_index(ROW).group_by(TEXTS, maintain_order=True).agg(ROW)
-        entry_of = grouped.select(ROW).with_row_index(ENTRY).explode(ROW).sort(ROW)[ENTRY].rechunk()
-        return cls(
-            dimensions={each.dimension: replace(each, rows=rows.clear()) for each in (*lists, *trees)},
-            spans=spans,
-            first_node=sum(len(spans[each.dimension]) for each in lists),
-            rows=rows.rechunk(),
-            entry_of=entry_of,
-            entries=marked_texts(grouped).select(ROW, "text", "words").rechunk(),
-        )
+        entry_of = grouped.select(ROW).with_row_index(ENTRY).explode(ROW).sort(ROW)[ENTRY]
+        entries = marked_texts(grouped).select(ROW, "text", "words")
+        rows_of_entries = entry_of.to_frame().with_row_index(ROW)
+        first_node = sum(len(dimension.rows) for dimension in lists)
+        for name, each in ((RECORD, rows_of_entries[:first_node]), (NODE, rows_of_entries[first_node:])):
+            firsts = each.unique(ENTRY, keep="first").rename({ROW: name})
+            entries = (
+                entries.with_row_index(ENTRY).join(firsts, on=ENTRY, how="left", maintain_order="left").drop(ENTRY)
+            )
+        tables = {
+            "rows": rows.with_columns(entry_of).rechunk(),
+            "entries": entries.hstack(signatures(entries["words"])).rechunk(),
+        }
+        return cls.laid_out(every, [len(dimension.rows) for dimension in every], tables)
+
+    @classmethod
+    def laid_out(
+        cls, dimensions: Sequence[DimensionRows], lengths: Sequence[int], tables: Tables, *, are_mapped: bool = False
+    ) -> "Index":
+        """Return the index of some dimensions whose rows, so many each, stand in a table one after the other."""
+        ends = list(accumulate(lengths, initial=0))
+        spans = {each.dimension: range(*span) for each, span in zip(dimensions, pairwise(ends), strict=True)}
+        first_node = sum(len(spans[each.dimension]) for each in dimensions if not each.is_tree)
+        bare = {each.dimension: replace(each, rows=each.rows.clear()) for each in dimensions}
+        return cls(bare, spans, first_node, tables, are_mapped)
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """The columns of DimensionRows.rows, and ENTRY; `parent` counts from the first row of its dimension."""
+        return self.tables["rows"]
+
+    @property
+    def entries(self) -> pl.DataFrame:
+        """The entries: ROW, the rows of each; text, words, and the signature of these."""
+        return self.tables["entries"]
 
     def members_held(self) -> int:
         """Return its size in memory, in members."""
-        tables = (self.rows, self.entries)
-        return int(sum(table.estimated_size() for table in tables)) // MEMBER_BYTES
+        return (
+            0 if self.are_mapped else sum(int(each.estimated_size()) for each in self.tables.values()) // MEMBER_BYTES
+        )
 
     def dimension_of(self, row: int) -> str:
         """Return the dimension of a row."""
@@ -84,42 +123,79 @@ class Index(Struct, frozen=True, dict=True):
 
         A search reads these entries, so that its time does not depend on what others hold.
         """
-        if rows.all():
-            return SeenRows(rows, None)
-        entries = self.entry_of.filter(rows).unique().sort()
-        return SeenRows(rows, None if len(entries) == self.entries.height else entries)
+        hidden = len(rows) - int(rows.sum() or 0)
+        if not hidden:
+            return SeenRows(rows, None, hidden)
+        entries = self.rows[ENTRY].filter(rows).unique().sort()
+        return SeenRows(rows, None if len(entries) == self.entries.height else entries, hidden)
 
-    def texts_of(self, seen: SeenRows) -> pl.DataFrame:
-        """Return the entries that a reader sees."""
-        return self.entries if seen.entries is None else self.entries[seen.entries]
+    def may_contain(self, seen: SeenRows, words: Iterable[str]) -> pl.Series | None:
+        """Return the entries that a reader sees and whose signature may contain some words, None for all entries."""
+        contains = may_contain(map(spaced, words))
+        if contains is None:
+            return seen.entries
+        bits = self.entries.select(BITS) if seen.entries is None else self.entries.select(BITS)[seen.entries]
+        places = bits.select(contains.arg_true()).to_series()
+        return places if seen.entries is None else seen.entries[places]
 
-    def listing(self, seen: SeenRows) -> pl.DataFrame:
-        """Return the rows that a reader sees: columns ROW and RANK."""
-        return pl.DataFrame({ROW: seen.rows.arg_true()}).with_columns(pl.lit(LISTED, pl.UInt32).alias(RANK))
+    def texts_of(self, seen: SeenRows, words: Iterable[str] = ()) -> pl.DataFrame:
+        """Return ENTRY, text and words of what a reader sees, without what the signature tells not to have a word."""
+        places, texts = self.may_contain(seen, words), self.entries.select("text", "words")
+        return texts.with_row_index(ENTRY) if places is None else texts[places].with_columns(places.alias(ENTRY))
+
+    def listing(self, seen: SeenRows, most: tuple[int, int]) -> pl.DataFrame:
+        """Return the first rows that a reader sees, so many records and nodes: columns ROW and RANK."""
+        places = seen.rows.arg_true()
+        begin = places.search_sorted(self.first_node)
+        shown = pl.concat([places[:begin][: most[0]], places[begin:][: most[1]]])
+        return shown.alias(ROW).to_frame().with_columns(pl.lit(LISTED, pl.UInt32).alias(RANK))
 
     def matches(self, query: str, seen: SeenRows) -> pl.DataFrame:
         """Return the rows that contain every word of a folded query: columns ROW and RANK."""
         words = sorted(dict.fromkeys(query.split(" ")), key=len, reverse=True)
-        found = reduce(holding, words, self.texts_of(seen).lazy()).select(ROW, ranked(query, words)).explode(ROW)
-        return only(found, seen)
+        found = reduce(holding, words, self.texts_of(seen, words).lazy()).select(ENTRY, ranked(query, words))
+        return self.rows_of(found.collect(engine="in-memory"), seen)
+
+    def rows_of(self, entries: pl.DataFrame, seen: SeenRows) -> pl.DataFrame:
+        """Return the rows of some entries that a reader sees: ROW and RANK. `entries` has ENTRY and RANK."""
+        rows = pl.DataFrame([self.entries[ROW][entries[ENTRY]], entries[RANK]]).explode(ROW)
+        return rows.filter(seen.rows[rows[ROW]])
+
+    def called(self, whole: str) -> pl.Series:
+        """Return the entries with an id, code or name, whatever its spaces."""
+        column = self.wholes["whole"]
+        begin, end = (column.search_sorted(whole, side=side) for side in SIDES)
+        return self.wholes[ENTRY][begin:end]
 
     @cached_property
-    def whole_texts(self) -> pl.DataFrame:
-        """The ids, codes and names of all entries without spaces: columns `whole` and ENTRY."""
-        text = pl.col("text").str.replace_all(" ", "", literal=True)
-        wholes = text.str.strip_chars(BEGIN + END).str.split(END + BEGIN).alias("whole")
-        return self.entries.select(wholes).with_row_index(ENTRY).explode("whole")
+    def wholes(self) -> pl.DataFrame:
+        """The ids, codes and names of all entries without spaces, in their order.
+
+        Columns `whole`, `first`: the number of letters of its first word; and ENTRY.
+        """
+        if "wholes" in self.tables:
+            return self.tables["wholes"]
+        parts = pl.col("text").str.strip_chars(BEGIN + END).str.split(END + BEGIN).alias("part")
+        part = pl.col("part").str
+        whole = part.replace_all(" ", "", literal=True).alias("whole")
+        first = part.split(" ").list.first().str.len_chars().alias("first")
+        wholes = self.entries.select(parts).with_row_index(ENTRY).explode("part").select(whole, first, ENTRY)
+        return wholes.sort("whole", ENTRY)
 
     def named(self, wholes: Collection[str], seen: SeenRows) -> Mapping[str, Sequence[int]]:
         """Return the rows with each of some folded texts without spaces as id, code or name, in order."""
-        found = self.whole_texts.filter(pl.col("whole").is_in(list(wholes)))
-        rows = found.select("whole", self.entries[ROW][found[ENTRY]]).explode(ROW)
-        shown = rows.filter(seen.rows[rows[ROW]]).group_by("whole").agg(pl.col(ROW).sort())
-        return dict(shown.iter_rows())
+        named = {}
+        for whole in watched(wholes):
+            each = self.entries[ROW][self.called(whole)].explode().drop_nulls()
+            shown = each.filter(seen.rows[each])
+            named[whole] = shown.sort().to_list()
+        return {whole: rows for whole, rows in named.items() if rows}
 
     @cached_property
     def lexicon(self) -> Lexicon:
         """The words of all entries. Words with punctuation are also listed as written."""
+        if "words" in self.tables:
+            return Lexicon.read(self.tables["words"], self.tables["pairs"])
         words = pl.col("words").str.replace_all(END, " ", literal=True).str.split(" ")
         return Lexicon.of(self.entries.select(words.list.concat(pl.col("text").str.extract_all(PUNCTUATED)))["words"])
 
@@ -140,25 +216,51 @@ class Index(Struct, frozen=True, dict=True):
         if not 0 < len(words) <= MOST_WORDS:
             return None
         first, *others = sorted(words, key=len, reverse=True)
-        entries = self.numbered(seen)
-        near = self.lexicon.near(first, among).join(entries, on=ENTRY, how="semi")
-        found = near if first == query else with_same(near, entries, first)
+        near = self.lexicon.near(first, among)
+        if seen.entries is not None and not near.is_empty():
+            near = near.join(seen.entries.alias(ENTRY).to_frame(), on=ENTRY, how="semi")
+        found = near if first == query else with_same(near, self.texts_of(seen, [first]), first)
         for word in others:
             if found.is_empty():
                 break
-            near = self.lexicon.near(word, among)
-            each = with_same(near, entries.join(found, on=ENTRY, how="semi"), word)
+            near = self.lexicon.near(word, among).join(found, on=ENTRY, how="semi")
+            texts = self.texts_of(SeenRows(seen.rows, found[ENTRY], seen.hidden), [word])
+            each = with_same(near, texts, word)
             found = found.join(each, on=ENTRY).select(ENTRY, pl.col(LIKENESS) + pl.col(f"{LIKENESS}_right"))
         if found.is_empty():
             return None
         rank = SPELLED + ALIKE - pl.col(LIKENESS) // len(words)
-        return only(entries.lazy().join(found.lazy(), on=ENTRY).select(ROW, rank.alias(RANK)).explode(ROW), seen)
+        return self.rows_of(found.select(ENTRY, rank.alias(RANK)), seen)
 
-    def numbered(self, seen: SeenRows) -> pl.DataFrame:
-        """Return the entries that a reader sees, each with its number."""
-        if seen.entries is None:
-            return self.entries.with_row_index(ENTRY)
-        return self.texts_of(seen).with_columns(seen.entries.alias(ENTRY))
+
+def tables_of(index: Index) -> Tables:
+    """Return all that an index holds as tables."""
+    dimensions = [(key, of.leaf, len(index.spans[key]), of.is_tree) for key, of in index.dimensions.items()]
+    numbered = list(enumerate(index.dimensions.values()))
+    edges = [of.edges.with_columns(dimension=pl.lit(number, pl.UInt32)) for number, of in numbered]
+    codes = [of.codes.with_columns(dimension=pl.lit(number, pl.UInt32)) for number, of in numbered]
+    none = pl.Series("dimension", [], dtype=pl.UInt32)
+    return {
+        **index.tables,
+        "dimensions": pl.DataFrame(dimensions, schema=DIMENSIONS, orient="row"),
+        "edges": pl.concat([pl.DataFrame(schema=EDGES).with_columns(none), *edges]),
+        "codes": pl.concat([pl.DataFrame(schema=CODES).with_columns(none), *codes]),
+        "wholes": index.wholes,
+        "words": index.lexicon.words,
+        "pairs": index.lexicon.pair_table,
+    }
+
+
+def read_index(tables: Tables, *, are_mapped: bool) -> Index:
+    """Return the index of tables that `tables_of` returned."""
+    lengths, dimensions = [], []
+    for number, (key, leaf, length, is_tree) in enumerate(tables["dimensions"].iter_rows()):
+        edges, codes = (
+            tables[name].filter(pl.col("dimension") == number).drop("dimension") for name in ("edges", "codes")
+        )
+        dimensions.append(DimensionRows(key, leaf, pl.DataFrame(schema=SCHEMA), edges, codes, is_tree))
+        lengths.append(length)
+    return Index.laid_out(dimensions, lengths, tables, are_mapped=are_mapped)
 
 
 def marked_texts(entries: pl.DataFrame) -> pl.DataFrame:
@@ -174,12 +276,6 @@ def marked_texts(entries: pl.DataFrame) -> pl.DataFrame:
     marked = (pl.format(f"{BEGIN}{{}}{END}", part) for part in different)
     text = pl.concat_str(marked, ignore_nulls=True)
     return folded.with_columns(text=text).with_columns(words=pl.col("text").str.replace_all(BETWEEN_WORDS, " "))
-
-
-def only(found: pl.LazyFrame, seen: SeenRows) -> pl.DataFrame:
-    """Return those of some rows that a reader sees."""
-    rows = found.collect(engine="in-memory")
-    return rows.filter(seen.rows[rows[ROW]])
 
 
 def with_same(near: pl.DataFrame, entries: pl.DataFrame, word: str) -> pl.DataFrame:

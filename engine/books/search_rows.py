@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 import polars as pl
 from msgspec import Struct
 
-from engine.model.members.member_sets import BUSINESS_CODE
+from engine.model.members.member_sets import BUSINESS_CODE, NULL_CODE
 from engine.model.members.trees import in_sibling_order
 from engine.model.scope import OWN, UNASSIGNED
 from engine.model.stopping import watched
@@ -26,6 +26,10 @@ SCHEMA = {
 }
 LAST_ROW = pl.DataFrame([{"id": UNASSIGNED, "label": UNASSIGNED, "own": False}], schema=SCHEMA)
 ATTRIBUTE = "attribute "  # begins the column of an attribute
+CODES = {
+    "row": pl.UInt32,  # the row that stands for the code; null in trees
+    "outside": pl.Boolean,  # whether the code belongs to `(unassigned)` alone
+}
 EDGES = {"parent": pl.UInt32, "child": pl.UInt32}  # the first rows of both
 
 
@@ -35,14 +39,9 @@ class DimensionRows(Struct, frozen=True):
     dimension: str
     leaf: str
     rows: pl.DataFrame  # columns: SCHEMA
-    edges: pl.DataFrame  # columns: EDGES
-    by_code: pl.Series  # the row of each leaf code; empty in trees
-    outside: pl.Series  # whether a leaf code belongs to `(unassigned)` alone
-
-    @property
-    def is_tree(self) -> bool:
-        """Whether the dimension is a tree."""
-        return self.by_code.is_empty()
+    edges: pl.DataFrame  # columns: EDGES; empty but in trees
+    codes: pl.DataFrame  # CODES of each leaf code
+    is_tree: bool = False
 
 
 def rows_of(frame: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
@@ -72,11 +71,11 @@ def described(ids: pl.Series, table: pl.DataFrame | None, attributes: Collection
 
 def leaf_rows(dimension: str, members: pl.DataFrame) -> DimensionRows:
     """Return the rows of a leaf dimension."""
-    shown = members.filter(pl.col("posting") > 0).sort("place", "id", nulls_last=True)
+    shown = members.filter(pl.col("posting") != NULL_CODE).sort("place", "id", nulls_last=True)
     row_of = shown.select("posting").with_row_index("row")
-    by_code = members.select("posting").join(row_of, on="posting", how="left", maintain_order="left")["row"]
-    outside = (members["posting"] == 0).alias("outside")
-    return DimensionRows(dimension, dimension, rows_of(shown), pl.DataFrame(schema=EDGES), by_code, outside)
+    codes = members.select("posting").join(row_of, on="posting", how="left", maintain_order="left")
+    codes = codes.select("row", outside=pl.col("posting") == NULL_CODE)
+    return DimensionRows(dimension, dimension, rows_of(shown), pl.DataFrame(schema=EDGES), codes)
 
 
 def derived_rows(dimension: str, leaf: str, members: pl.DataFrame, attribute: str) -> DimensionRows:
@@ -86,9 +85,9 @@ def derived_rows(dimension: str, leaf: str, members: pl.DataFrame, attribute: st
     values = members.select(value)
     shown = values.drop_nulls().unique().sort("id").with_columns(label="id")
     rows = shown.select("id").with_row_index("row")
-    by_code = values.join(rows, on="id", how="left", maintain_order="left")["row"]
-    outside = by_code.is_null().alias("outside")
-    return DimensionRows(dimension, leaf, rows_of(shown), pl.DataFrame(schema=EDGES), by_code, outside)
+    codes = values.join(rows, on="id", how="left", maintain_order="left")
+    codes = codes.select("row", outside=pl.col("row").is_null())
+    return DimensionRows(dimension, leaf, rows_of(shown), pl.DataFrame(schema=EDGES), codes)
 
 
 class TreeNodes(Struct, frozen=True):
@@ -181,21 +180,17 @@ def tree_rows(dimension: str, leaf: str, members: pl.DataFrame, tree: TreeNodes)
     rows = rows_of(pl.concat(each, how="diagonal_relaxed").sort("row"))
     edges = tree.edges.join(row_of.rename({"place": "parent", "row": "above"}), on="parent")
     edges = edges.join(row_of.rename({"place": "child", "row": "below"}), on="child")
-    placed_codes = pl.repeat(value=False, n=members.height, eager=True).scatter(
-        tree.nodes["posting"].drop_nulls().unique(), values=True
+    placed_codes = tree.nodes["posting"].drop_nulls().unique()
+    outside = pl.repeat(value=True, n=members.height, eager=True).scatter(placed_codes, values=False)
+    codes = pl.DataFrame({"row": None, "outside": outside}, schema=CODES)
+    edges = edges.select(
+        pl.col("above").cast(pl.UInt32).alias("parent"), pl.col("below").cast(pl.UInt32).alias("child")
     )
-    return DimensionRows(
-        dimension,
-        leaf,
-        rows,
-        edges.select(parent="above", child="below").cast(EDGES),  # type: ignore[arg-type]  # a mapping of names
-        pl.Series("row", [], dtype=pl.UInt32),
-        (~placed_codes).alias("outside"),
-    )
+    return DimensionRows(dimension, leaf, rows, edges, codes, is_tree=True)
 
 
-def named_rows(dimension: str, texts: Iterable[tuple[str, str]]) -> DimensionRows:
+def named_rows(dimension: str, texts: Iterable[tuple[str, str]], *, is_tree: bool) -> DimensionRows:
     """Return the rows of a few ids with their labels, which no table brings."""
     rows = pl.DataFrame(list(watched(texts)), schema={"id": pl.String, "label": pl.String}, orient="row")
-    by_code, outside = pl.int_range(0, rows.height, dtype=pl.UInt32, eager=True), pl.Series([], dtype=pl.Boolean)
-    return DimensionRows(dimension, dimension, rows_of(rows), pl.DataFrame(schema=EDGES), by_code, outside)
+    edges, codes = pl.DataFrame(schema=EDGES), pl.DataFrame(schema=CODES)
+    return DimensionRows(dimension, dimension, rows_of(rows), edges, codes, is_tree)

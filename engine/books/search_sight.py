@@ -34,17 +34,17 @@ def visible_rows(key: str, dimension: str | None, index: Index, reader: Reader) 
     if key not in reader.dimensions or dimension not in (None, key):
         return every(len(span), value=False)
     rows = index.rows[span.start : span.stop]
-    codes, count = reader.visible_codes(of.leaf), len(of.outside)
-    seen = seen_codes(codes, count)
+    codes, count = reader.visible_codes(of.leaf), of.codes.height
+    seen, outside = seen_codes(codes, count), of.codes["outside"]
     described = seen & (pl.int_range(count, eager=True) != NULL_CODE)
     wide = codes if of.leaf == key else reader.granted_codes(of.leaf)
-    if not (wide.complement and of.outside.gather(pl.Series([*wide.codes], dtype=pl.UInt32)).all()):
+    if not (wide.complement and outside[pl.Series([*wide.codes], dtype=pl.UInt32)].all()):
         shown = held_rows(rows, of, described)
     elif codes.is_all:
         shown = every(len(rows), value=True)
     else:
         shown = ~rows["id"].str.ends_with(OWN) | rows_with(rows, of, seen)
-    has_unassigned = (described & of.outside).any() or (of.outside[NULL_CODE] and reader.shows_unassigned(of.leaf))
+    has_unassigned = (described & outside).any() or (outside[NULL_CODE] and reader.shows_unassigned(of.leaf))
     shown = shown.scatter(len(rows) - 1, has_unassigned)
     sees_lender = seen.gather(rows["posting"]) | (rows["posting"] == NULL_CODE)
     return shown & (rows["lent"].is_null() | (rows["lent"] == sees_lender).fill_null(value=False))
@@ -65,7 +65,7 @@ def rows_with(rows: pl.DataFrame, of: DimensionRows, codes: pl.Series) -> pl.Ser
     """Return a Boolean per row: whether its own leaf, or one with its value, is among some codes, a Boolean each."""
     if of.is_tree:
         return codes.gather(rows["posting"]).fill_null(value=False)
-    return every(len(rows), value=False).scatter(of.by_code.filter(codes).drop_nulls().unique(), values=True)
+    return every(len(rows), value=False).scatter(of.codes["row"].filter(codes).drop_nulls().unique(), values=True)
 
 
 def held_rows(rows: pl.DataFrame, of: DimensionRows, codes: pl.Series) -> pl.Series:

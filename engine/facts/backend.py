@@ -10,9 +10,11 @@ from pathlib import Path
 import polars as pl
 
 from engine.facts.arrow import ArrowFacts
+from engine.facts.derived import derived_tables
 from engine.facts.files import MappedFiles, mapped
 from engine.facts.manifest import Manifest, Partition, Pin, current_stamp, current_version, pin_current
 from engine.model.catalogue import Domain
+from engine.model.derived_tables import DerivedTables, Tables
 from engine.model.fact_store import FactLoad, FactStore
 from engine.model.stopping import watched
 
@@ -84,6 +86,10 @@ class ArrowBackend:
         """Return the identities of the codes of a leaf dimension and of the given tables: files that never change."""
         known = self._manifest.codes.get(leaf), *(self._manifest.tables.get(name) for name in tables)
         return frozenset(stored.file for stored in known if stored is not None)
+
+    def derived(self, name: str, make: Callable[[], Tables]) -> DerivedTables:
+        """Return tables of a name that tells what they are made of. The store makes them once and keeps them."""
+        return derived_tables(self._root, name, make)
 
     def load_of(self, table: str) -> str | None:
         """Return the id of the load of a table of members, nodes or rates."""

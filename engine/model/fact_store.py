@@ -18,6 +18,7 @@ from engine.model.caching import cached_method
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import WITHOUT_DATE, Grain, Period, Span
 from engine.model.catalogue import Domain
+from engine.model.derived_tables import DerivedTables, Tables
 from engine.model.errors import BadArguments
 from engine.model.scope import AmountRange, Cell
 from engine.model.stopping import Stop, watched
@@ -354,6 +355,9 @@ class Backend(Protocol):
         Two versions with the same identities hold the same codes and tables.
         """
 
+    def derived(self, name: str, make: Callable[[], Tables]) -> DerivedTables:
+        """Return tables of a name that tells what they are made of. The store makes them once and keeps them."""
+
     def row_identities(self) -> Mapping[tuple[str, str], str]:
         """Return the identity of the rows of each domain and scenario: versions with it hold them under equal codes.
 
@@ -379,10 +383,7 @@ class Backend(Protocol):
         """Return the columns of each load of a domain."""
 
     def identities(self, domain: str, scenario: str, tables: Collection[str]) -> list[str]:
-        """Return the identities of the facts of a scenario of a domain and of the given tables, unordered.
-
-        Two versions with the same identities hold the same data.
-        """
+        """Return the identities of the facts of a scenario of a domain and of some tables: equal ones, equal data."""
 
 
 class Versions(Protocol):

@@ -16,6 +16,7 @@ from threading import Event, Thread
 import msgspec
 
 from engine.books.checks import data_faults
+from engine.books.search import keep_index
 from engine.model.errors import Unavailable
 from server.base.interfaces import StoreDown
 from server.base.signals import die_with_parent
@@ -30,10 +31,14 @@ log = logging.getLogger("tieout")
 
 
 def find_faults(files: Path, folder: Path, store: Path) -> list[str]:
-    """Return what the instance names and the books lack. `files` holds the instance as it is in `folder`."""
+    """Return what the instance names and the books lack. `files` holds the instance as it is in `folder`.
+
+    Makes the tables of the search first, where an earlier release has left none.
+    """
     instance = read_instance(files)
     try:
         with open_books(instance, folder, store) as books:
+            keep_index(books)
             return list(data_faults(books, instance.bindings)) if books.version else [NO_BOOKS]
     except (WarehouseDown, StoreDown, Unavailable) as away:  # callers are told as well, until it answers
         return [f"the engine of facts: {away}"]

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from unicodedata import category
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.books import word_search
 from engine.books.folding import fold, fold_whole
 from engine.books.member_names import find_by_name
 from engine.books.reader import Reader, code_of, label_of, path_of
@@ -105,8 +107,9 @@ def queries(draw: st.DrawFn, rows: list[PlainRow]) -> str | None:
     begin = draw(st.integers(0, len(text) - 1))
     piece = text[begin : begin + draw(st.integers(1, 5))]
     two = f"{piece} {draw(st.sampled_from(texts))}"
+    joined = text.replace(" ", "")[: draw(st.integers(1, 9))]
     written = text[:begin] + draw(st.sampled_from((" ", "-", ".", "x"))) + text[begin:]
-    return draw(st.sampled_from((None, text, text.upper(), piece, piece, two, written)))
+    return draw(st.sampled_from((None, text, text.upper(), piece, piece, joined, two, written)))
 
 
 def shown(hits: tuple[Hit, ...]) -> list[tuple[str, str, str, str | None, str, tuple[str, ...]]]:
@@ -114,9 +117,12 @@ def shown(hits: tuple[Hit, ...]) -> list[tuple[str, str, str, str | None, str, t
     return [(hit.why, hit.dimension, hit.name, hit.code, hit.id, hit.path) for hit in hits]
 
 
+@pytest.mark.parametrize("many", [0, word_search.MANY])
 @given(data=st.data(), known=seen_books())
-def test_a_search_finds_what_a_look_at_each_member_finds(data: st.DataObject, known: SEEN) -> None:
-    with folder_in_memory() as folder:
+def test_a_search_finds_what_a_look_at_each_member_finds(many: int, data: st.DataObject, known: SEEN) -> None:
+    """Both as among few members, of which all are read, and as among many."""
+    with folder_in_memory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(word_search, "MANY", many)
         reader = ScopedTools(*known, folder / "seen").caller(10_000).reader
         keys = [None, *(key for key, dimension in reader.dimensions.items() if is_findable(dimension))]
         for _ in range(12):

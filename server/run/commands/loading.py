@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 import polars as pl
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from engine.books.search import keep_index
 from engine.model.calendar.periods import PeriodRange
 from server.base.settings import Settings
 from server.feeds.feeds import Binding, LoadStatus
@@ -87,12 +88,12 @@ def load_feeds(
             out.print(f"  {said}", markup=False)
         tell_controls(loaded.controls, report_of(loaded.load), money=money)
         tell_rejects(place, loaded.load, loaded.rejects, loaded.sums, money=money)
-    if not money:
-        return DONE
     catalogue, filled = instance.catalogue, {binding.target for binding in chosen}
     of_domains = {domain.key: {domain.table, *tables_of(domain, catalogue)} for domain in catalogue.domains.values()}
     with open_books(instance, place.folder, place.store, writes=True) as books:
-        tell_completeness(books, [key for key, tables in of_domains.items() if tables & filled])
+        keep_index(books)
+        if money:
+            tell_completeness(books, [key for key, tables in of_domains.items() if tables & filled])
     return DONE
 
 

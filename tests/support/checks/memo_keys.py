@@ -75,7 +75,7 @@ def kept_values() -> Iterator[KeptValues]:
 
     def noted(self: Books, key: Hashable, make: Callable[[], Any], *more: Any, **options: Any) -> Any:
         value = memo(self, key, make, *more, **options)
-        tables = frozenset().union(*(self._identities[dimension] for dimension in options.get("of", ())))
+        tables = frozenset().union(*(self.loaded.identities[dimension] for dimension in options.get("of", ())))
         if tables:  # versions with the same members share it
             found.by_memo[None, name_of(key)].setdefault(OfMembers(key, tables), value)
         else:
