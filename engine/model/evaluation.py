@@ -266,8 +266,8 @@ class ColumnFormula(Struct, frozen=True, eq=False, dict=True):
 
     def evaluate(self, columns: Mapping[str, Sequence[Figure]], stop: Stop = never) -> Sequence[Figure]:
         """Return the figures, one per row of the operands' columns, in the same order."""
-        if self._sums is not None:
-            made = [added([(minus, columns[name]) for minus, name in terms]) for terms in self._sums]
+        if self.sums is not None:
+            made = [added([(minus, columns[name]) for minus, name in terms]) for terms in self.sums]
             if len(made) == 1 and made[0] is not None:
                 return made[0]
             if len(made) > 1 and made[0] is not None and made[1] is not None:
@@ -277,7 +277,7 @@ class ColumnFormula(Struct, frozen=True, eq=False, dict=True):
         return [figure_at(formula, operands, at) for at in watched(range(len(operands[0][1])), stop)]
 
     @cached_property
-    def _sums(self) -> Sequence[SignedNames] | None:
+    def sums(self) -> Sequence[SignedNames] | None:
         """The sum of additive figures that the formula is, or the two that it divides; None if it is any other."""
         if not all(self.types[name].additive for name in self.formula.names):
             return None

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from engine.books.reader import FactRead
 from engine.model.catalogue import Base
+from engine.model.exact import Exact
 from engine.notes.currency_notes import (
     CurrencyRead,
     CurrencyUse,
@@ -21,6 +22,8 @@ from engine.notes.outside_notes import LeafRead
 from engine.notes.unassigned_notes import Keys, unassigned_plans
 from engine.notes.weight_notes import unbroken_plan
 from engine.plans.figures import FigurePlan, Figures
+from engine.plans.framed_figures import FramedFigures, MemberRank, ranked
+from engine.queries.values import Ranking
 
 NO_PLANS: Mapping[Keys, FigurePlan] = {}
 
@@ -34,6 +37,7 @@ class ReportReads(Struct, frozen=True):
     unassigned: Mapping[Keys, FigurePlan] = NO_PLANS  # of rows without a member of some dimensions
     outside: Sequence[LeafRead] = ()
     currencies: Sequence[CurrencyRead] = ()
+    ranking: Ranking | None = None  # of the members, if their sums stay in frames
 
     @property
     def plans(self) -> Iterator[FigurePlan]:
@@ -54,16 +58,38 @@ class ReportReads(Struct, frozen=True):
         def finished(plan: FigurePlan) -> Figures:
             return plan.finish([next(frames) for _ in plan.batches])
 
+        if self.ranking:
+            figures, order, rank = self._ranked(self.ranking, frames)
+        else:
+            figures, order, rank = finished(self.plan), finished(self.order) if self.order else None, None
         return ReportFigures(
             plan=self.plan,
             reads=self,
-            figures=finished(self.plan),
-            order=finished(self.order) if self.order else None,
+            figures=figures,
+            order=order,
+            rank=rank,
             unbroken=finished(self.unbroken) if self.unbroken else None,
             unassigned={keys: finished(plan) for keys, plan in self.unassigned.items()},
             outside=[next(frames) for _ in self.outside],
             currencies=[next(frames) for _ in self.currencies],
         )
+
+    def _ranked(
+        self, ranking: Ranking, frames: Iterator[Sequence[pl.DataFrame]]
+    ) -> tuple[Figures, Figures | None, MemberRank | None]:
+        """Return the figures of the members that a ranking shows, and their order; those of all where frames lack it.
+
+        A formula that is missing in the total may be there in a member that is not shown, which a note asks for.
+        """
+        figures = FramedFigures.of(self.plan, [next(frames) for _ in self.plan.batches])
+        order = FramedFigures.of(self.order, [next(frames) for _ in self.order.batches]) if self.order else None
+        rank = ranked(figures, order, ranking)
+        if rank is not None:
+            only, formulas = figures.only(rank.shown), self.plan.reads.formulas.values()
+            totals = (only.of(formula, read)[-1] for formula in formulas for read in self.plan.distinct_reads)
+            if all(isinstance(total, Exact) for total in totals):
+                return only, None, rank
+        return figures.whole(), order.whole() if order else None, None
 
 
 class ReportFigures(Struct, frozen=True, dict=True):
@@ -73,6 +99,7 @@ class ReportFigures(Struct, frozen=True, dict=True):
     reads: ReportReads
     figures: Figures
     order: Figures | None
+    rank: MemberRank | None  # the members that a ranking shows, where the figures are those of these alone
     unbroken: Figures | None
     unassigned: Mapping[Keys, Figures]
     outside: Sequence[Sequence[pl.DataFrame]]  # of each read
@@ -99,9 +126,15 @@ class ReportFigures(Struct, frozen=True, dict=True):
         return currency_shown(self.plan, self.currency_uses)
 
 
-def report_reads(plan: FigurePlan, order: FigurePlan | None = None, outside: Sequence[LeafRead] = ()) -> ReportReads:
-    """Return what a report, its ranking and its notes read."""
-    return ReportReads(plan, order, unbroken_plan(plan), unassigned_plans(plan), outside, currency_reads(plan))
+def report_reads(
+    plan: FigurePlan,
+    order: FigurePlan | None = None,
+    outside: Sequence[LeafRead] = (),
+    ranking: Ranking | None = None,
+) -> ReportReads:
+    """Return what a report, its ranking and its notes read; `ranking` is that of a plan whose sums stay in frames."""
+    unbroken, unassigned, currencies = unbroken_plan(plan), unassigned_plans(plan), currency_reads(plan)
+    return ReportReads(plan, order, unbroken, unassigned, outside, currencies, ranking)
 
 
 def collected(each: Sequence[ReportReads]) -> list[ReportFigures]:

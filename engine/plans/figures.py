@@ -21,6 +21,7 @@ from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import Amounts, BatchAmounts, FigureCells, MembersAlike, figure_cells
 from engine.plans.availability import Availability
 from engine.plans.day_causes import DayCauses
+from engine.plans.frames import framed_batch_of
 from engine.plans.measure import Batch, batch_of
 from engine.plans.places import Coordinates, in_order, places
 from engine.plans.plan_reads import DomainShapes, PlanReads
@@ -56,6 +57,7 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
     stop: Stop = never
     before_close: bool = False  # reads every day of the windows of closing balances also without members
     of_report: Availability | None = None  # of the report whose others it shows: what that cannot ask is not read
+    framed: bool = False  # whether its sums stay in frames
 
     @cached_property
     def availability(self) -> Availability:
@@ -174,8 +176,9 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def batches(self) -> tuple[Batch, ...]:
         """The sums to make."""
+        make = framed_batch_of if self.framed and self.axes else batch_of
         return tuple(
-            batch_of(shape, windows, self.presences)
+            make(shape, windows, self.presences)
             for domain_shapes in self.reads.shapes
             for windows in [self._windows_in(domain_shapes)]
             for shape in domain_shapes.shapes

@@ -1,7 +1,6 @@
 """Measures: the batches of sums that a plan asks the store for."""
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from math import prod
 from operator import add, and_, or_
@@ -20,8 +19,9 @@ from engine.model.scenarios import TermSpan
 from engine.model.scope import EVERYTHING, Cell
 from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import AmountMemo, Amounts, BatchAmounts, interval_amounts
-from engine.plans.aggregations import Amount, accumulators_of
-from engine.plans.base_groups import AccumulatorTarget, BaseGroup, base_groups
+from engine.plans.aggregations import accumulators_of
+from engine.plans.amount_table import AmountTable, ClassSums
+from engine.plans.base_groups import BaseGroup, base_groups
 from engine.plans.presence import Presences
 from engine.plans.term_reads import (
     LastKnownSplits,
@@ -196,10 +196,13 @@ class Batch(Struct, frozen=True, eq=False, dict=True):
         return found
 
     def _amounts(self, frames: Sequence[pl.DataFrame], stop: Stop) -> BatchAmounts:
-        read = self._read_at
+        return self.amounts_in([ClassSums(*each) for each in self.by_class(frames)], self._read_at, stop)
+
+    def amounts_in(self, sums: Iterable[ClassSums], read: Sequence[int], stop: Stop = never) -> BatchAmounts:
+        """Return the amounts of every base from sums by class of the intervals that were read."""
         found = AmountTable(read, self.splits.count, subtotals=self.subtotals)
-        for group, frame in self.by_class(frames):
-            found.add(group, frame, stop)
+        for each in sums:
+            found.add(each, stop)
         return BatchAmounts(
             {
                 base: Amounts(
@@ -225,42 +228,6 @@ class Batch(Struct, frozen=True, eq=False, dict=True):
     def _runs_at(self, position: int) -> Sequence[Run]:
         every = (run for window in watched(self.windows[position]) for run in self.splits.runs(window))
         return tuple(dict.fromkeys(every))
-
-
-class AmountTable:
-    """Adds rows of sums up to amounts by base, accumulator, members and interval."""
-
-    def __init__(self, read: Sequence[int], count: int, *, subtotals: bool) -> None:
-        self._read, self._count, self._subtotals = read, count, subtotals
-        self.amounts: dict[tuple[int, int], dict[Members, list[Amount | None]]] = defaultdict(dict)
-
-    def add(self, group: BaseGroup, sums: pl.DataFrame, stop: Stop) -> None:
-        """Add the rows of one frame."""
-        width = 1 + len(group.keys)
-        columns = {name: place for place, name in enumerate(sums.columns)}
-        known: dict[tuple[int, ...], list[tuple[list[Amount | None], int, AccumulatorTarget]]] = {}
-        for row in watched(sums.iter_rows(), stop):
-            classes = row[1:width]
-            counted = known.get(classes)
-            if counted is None:
-                counted = known[classes] = [
-                    (self._by_interval(target), columns[target.column], target)
-                    for target in group.targets(classes, subtotals=self._subtotals)
-                ]
-            interval = self._read[row[0]]
-            for by_interval, column, target in counted:
-                if row[column] is None:  # rows without this amount alone
-                    continue
-                so_far = by_interval[interval]
-                if target.weight is None and so_far is not None:
-                    so_far.update(row[column])
-                    continue
-                amount = set(row[column]) if target.weight is None else row[column] * target.weight
-                by_interval[interval] = amount if so_far is None else target.combine(so_far, amount)
-
-    def _by_interval(self, target: AccumulatorTarget) -> list[Amount | None]:
-        by_member = self.amounts[target.position, target.accumulator]
-        return by_member.setdefault(target.members, [None] * self._count)
 
 
 def batch_shapes(

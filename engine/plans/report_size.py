@@ -33,6 +33,7 @@ BYTES_A_PLACE, BYTES_A_FIGURE = 3_000, 300  # of memory while a report is made a
 BYTES_A_COUNT = 200  # of a combination that is counted
 BYTES_A_VALUE, BYTES_OF_MORE = 40, 14  # of a value that a window reads, and of each beyond MANY_VALUES
 MANY_VALUES = 8_000_000
+BYTES_A_SUM = 32
 
 
 class ReportSize(Struct, frozen=True):
@@ -42,6 +43,7 @@ class ReportSize(Struct, frozen=True):
     places: int
     values: int = 0  # that its windows read beyond sums; see window_size
     counted: int = 0  # combinations that are counted in each column before the size is known
+    sums: int = 0  # of members and months that stay in frames
 
     @property
     def bytes(self) -> int:
@@ -49,7 +51,7 @@ class ReportSize(Struct, frozen=True):
         shown = self.places * BYTES_A_PLACE + self.figures * BYTES_A_FIGURE
         many = max(0, self.values - MANY_VALUES)
         read = (self.values - many) * BYTES_A_VALUE + many * BYTES_OF_MORE
-        return shown + read + self.counted * BYTES_A_COUNT
+        return shown + read + self.counted * BYTES_A_COUNT + self.sums * BYTES_A_SUM
 
 
 def report_size(
@@ -64,6 +66,8 @@ def report_size(
     high, the combinations that hold rows are counted, until they are too many. What `top` leaves out is not shown, but
     it is computed. `admit` is called before anything is counted, with how much; what it raises ends the count.
     """
+    if plan.framed and ranking is not None and ranking.top is not None:
+        return framed_size(plan, ranking.top)
     figures, columns = len(plan.rows) * len(plan.query.columns), len(plan.query.columns)
     groups = most_groups // max(columns, 1)
     shown = (MOST_COMPUTED if ranking is not None and ranking.top is not None else MOST_FIGURES) // max(figures, 1)
@@ -87,6 +91,13 @@ def report_size(
         admit(replace(size, counted=MOST_GROUPS))
         size = replace(size, values=size.values + values_in_windows(batch, plan))
     return size
+
+
+def framed_size(plan: FigurePlan, top: int) -> ReportSize:
+    """Return the size of a ranked report whose sums stay in frames: what it shows, and the sums of all members."""
+    shown = (top + 1) * places_of_each(plan) + 1
+    each = (batch.splits.count * len(plan.axes[0].ids) * len(batch.bases) for batch in watched(plan.batches))
+    return ReportSize(shown * len(plan.rows) * len(plan.query.columns), shown, sums=sum(each))
 
 
 def most_combinations(plan: FigurePlan) -> int:

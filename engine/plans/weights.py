@@ -291,15 +291,13 @@ def memberships(axis: Axis) -> Mapping[int, list[tuple[str, Exact]]]:
     return found
 
 
-def class_contributions(
-    found: Mapping[str, LeafClass], bases: Sequence[BaseWeights], axes: Sequence[Axis], places: int, *, subtotals: bool
-) -> Iterator[tuple[int, Members, Exact, Exact]]:
-    """Yield the base, members, weight and factor of each figure that rows of some classes count in, totals included.
+def weights_in_bases(
+    found: Mapping[str, LeafClass], bases: Sequence[BaseWeights]
+) -> Iterator[tuple[int, Exact, Exact]]:
+    """Yield the position of each base that counts rows of some classes, with their weight and factor in it.
 
-    `found` holds the class of each key, `bases` restrict the same dimensions, and `places` is the number of dimensions
-    of the breakdown. A sub-total names the members of the first axes; the total of each axis after them weighs it.
+    `found` holds the class of each key, and `bases` restrict the same dimensions. Breakdowns weigh besides.
     """
-    nowhere: Members = (None,) * places
     restricting = [known.in_bases for leaf, known in found.items() if leaf in bases[0].by_leaf]
     for position in restricting[0] if restricting else range(len(bases)):
         base, weight, factor = bases[position], ONE, ONE
@@ -310,6 +308,20 @@ def class_contributions(
         for known in base.factors:
             if all(known in found[leaf].in_factors for leaf in known.leaves):
                 factor *= known.factor
+        yield position, weight, factor
+
+
+def class_contributions(
+    found: Mapping[str, LeafClass], bases: Sequence[BaseWeights], axes: Sequence[Axis], places: int, *, subtotals: bool
+) -> Iterator[tuple[int, Members, Exact, Exact]]:
+    """Yield the base, members, weight and factor of each figure that rows of some classes count in, totals included.
+
+    `found` holds the class of each key, `bases` restrict the same dimensions, and `places` is the number of dimensions
+    of the breakdown. A sub-total names the members of the first axes; the total of each axis after them weighs it.
+    """
+    nowhere: Members = (None,) * places
+    for position, weight, factor in weights_in_bases(found, bases):
+        base = bases[position]
         totals = [ONE if axis.key in base.hierarchies else found[axis.leaf].in_totals[axis.key] for axis in axes]
         cells = [(nowhere, weight)]
         for depth, axis in enumerate(axes):

@@ -209,8 +209,9 @@ def filter_of(dimension: Dimension, asked: Selection, reader: Reader) -> Filter:
         return Filter(dimension=dimension, asked=asked, members=seen, leaves=members.joined(seen, sees_leaf))
     seen, excluded = visible_of(asked.include, key, reader), visible_of(asked.exclude, key, reader)
     whole = members.joined(seen, sees_leaf) if asked.include else every_leaf_of(key, reader)
-    left_out = frozenset().union(*(members.leaves(member).keys() for member in watched(excluded)))
-    leaves = {code: weight for code, weight in watched(whole.items()) if code not in left_out}
+    leaves = dict(whole)
+    for code in watched(frozenset().union(*(members.leaves(member).keys() for member in watched(excluded)))):
+        leaves.pop(code, None)
     return Filter(dimension=dimension, asked=asked, members=seen, leaves=leaves, excluded=excluded)
 
 

@@ -18,9 +18,12 @@ from engine.model.errors import BadArguments, quoted
 from engine.model.exact import ONE, Exact, sort_keys
 from engine.model.formulas import Figure
 from engine.model.requests import Exclusion
+from engine.model.scope import UNASSIGNED
 from engine.model.stopping import watched
+from engine.notes.report_reads import ReportFigures
 from engine.notes.shared_rows import members_sharing
 from engine.plans.figures import FigurePlan, Figures, collect_together
+from engine.plans.framed_figures import MemberRank
 from engine.plans.report_size import refuse_too_many_shown
 from engine.plans.weights import Axis
 from engine.queries.filters import filter_of
@@ -37,16 +40,34 @@ from engine.report.figure_table import (
 
 OTHERS_LABEL = "Others"
 MOST_FOLDED = 200  # groups whose others are computed
+MAX_SMALL = 1_000  # members whose figures are all computed, whatever a ranking shows of them
 
 
-def report_table(plan: FigurePlan, figures: Figures, ranking: Ranking | None, order: Figures | None) -> FigureTable:
-    """Return the figures of a plan at all its places, or those that a ranking shows.
+def report_table(plan: FigurePlan, found: ReportFigures, ranking: Ranking | None) -> FigureTable:
+    """Return the figures of a plan at all its places, or those that a ranking shows."""
+    if ranking is None or len(found.figures.places) == 1:
+        return whole_table(plan, found.figures)
+    return RankedReport(plan, ranking, found.order, found.rank).table(found.figures)
 
-    `order` are the figures of `order_plan`, if it has one.
+
+def stays_in_frames(plan: FigurePlan, ranking: Ranking) -> bool:
+    """Tell whether the sums of a ranked report stay in frames until it is known which members are shown.
+
+    They do where members are many, and where neither a note nor a currency asks for the figures of those not shown.
     """
-    if ranking is None or len(figures.places) == 1:
-        return whole_table(plan, figures)
-    return RankedReport(plan, ranking, order).table(figures)
+    if ranking.top is None or len(plan.axes) != 1 or len(plan.axes[0].ids) <= max(MAX_SMALL, ranking.top):
+        return False
+    if any(base.counted or base.measure.currency for base in plan.bases) or plan.into_total(plan.axes[0]):
+        return False
+    if plan.query.nests or not all(all(plan.availability.across[domain]) for domain in plan.domains):
+        return False
+    return not (plan.reads.formulas and asks_for_all(plan))
+
+
+def asks_for_all(plan: FigurePlan) -> bool:
+    """Tell whether a note on a formula may ask for its figures of members that are not shown."""
+    (axis,) = plan.axes
+    return bool(plan.query.time) or axis.total is not None or UNASSIGNED in plan.reader.visible(axis.key)
 
 
 def order_plan(plan: FigurePlan, ranking: Ranking | None) -> FigurePlan | None:
@@ -102,6 +123,7 @@ class RankedReport(Struct, frozen=True, dict=True):
     plan: FigurePlan
     ranking: Ranking
     order: Figures | None = None
+    rank: MemberRank | None = None  # of the first dimension, where the figures are those of the members shown alone
 
     @cached_property
     def labelled(self) -> LabelledMembers:
@@ -163,18 +185,21 @@ class RankedReport(Struct, frozen=True, dict=True):
         for at in watched(positions, plan.stop):
             by_member.setdefault(str(ranked.figures.places[at].members[axis]), []).append(at)
         figures = ranked.by_row[self.ranking.line][self.ranking.column]
-        first = self.order_by_member or {member: figures[found[0]] for member, found in watched(by_member.items())}
-        ordered = in_order(by_member, first, asc=self.ranking.asc)
-        shown = ordered[: self.ranking.top]
+        if self.rank and not ranked.above:
+            shown, count = self.rank.shown, self.rank.count
+        else:
+            first = self.order_by_member or {member: figures[at[0]] for member, at in watched(by_member.items())}
+            ordered = in_order(by_member, first, asc=self.ranking.asc)
+            shown, count = ordered[: self.ranking.top], len(ordered)
         for member in watched(shown):
             subtotals, below = by_member[member][:heads], by_member[member][heads:]
             yield from (RankedPlace(ranked, at) for at in subtotals)
             if below:
                 yield from self.group(ranked, below, (*named, self.labelled[dimension.key, member]))
-        if len(shown) < len(ordered):
+        if len(shown) < count:
             folded = others_plan(within(plan, named), shown)
             others = ReportMember(dimension.key, OTHERS, OTHERS_LABEL, folded.query.filters[-1].asked)
-            yield FoldedGroup(folded, (*ranked.above, *named, others), len(ordered) - len(shown))
+            yield FoldedGroup(folded, (*ranked.above, *named, others), count - len(shown))
 
     def others(self, group: FoldedGroup, figures: Figures) -> Iterator[Entry]:
         """Yield the places of the others of a group: with sub-totals the row that holds them, then what is below."""
@@ -207,7 +232,7 @@ def within(plan: FigurePlan, named: Sequence[ReportMember]) -> FigurePlan:
     for dimension, member in zip(dimensions, named, strict=False):
         filters.append(filter_of(dimension, member.kept_by or (member.id,), plan.reader))
     below = replace(query, filters=tuple(filters), breakdown=dimensions[len(named) :])
-    return replace(plan, query=below, of_report=plan.of_report or plan.availability)
+    return replace(plan, query=below, of_report=plan.of_report or plan.availability, framed=False)
 
 
 def in_order(members: Iterable[str], figures: Mapping[str, Figure], *, asc: bool) -> list[str]:
@@ -230,7 +255,7 @@ def others_plan(plan: FigurePlan, shown: Sequence[str]) -> FigurePlan:
     first, left = plan.query.breakdown[0], filter_without(plan, shown)
     filters = (*(known for known in plan.query.filters if known.dimension.key != first.key), left)
     query = replace(plan.query, filters=filters, breakdown=plan.query.breakdown[1:])
-    return replace(plan, query=query, of_report=plan.of_report or plan.availability)
+    return replace(plan, query=query, of_report=plan.of_report or plan.availability, framed=False)
 
 
 def filter_without(plan: FigurePlan, shown: Sequence[str]) -> Filter:
@@ -247,6 +272,8 @@ def exclusion_of(plan: FigurePlan, shown: Sequence[str]) -> Exclusion:
     asked = next((known.asked for known in plan.query.filters if known.dimension.key == first.key), ())
     without, among = (asked.exclude, asked.include) if isinstance(asked, Exclusion) else ((), asked)
     named = Exclusion(exclude=(*without, *shown), include=among)
+    if plan.reader.members(first.key).top() is None:
+        return named  # no edge of a tree has weight 0
     return Exclusion(exclude=(*named.exclude, *in_no_other(plan, shown, named)), include=among)
 
 

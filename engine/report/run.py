@@ -27,7 +27,7 @@ from engine.report.currencies import shown_currencies
 from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportLine, period_key, style_of
 from engine.report.drill import column_drill, drill_rule, line_drill
 from engine.report.permission import Permission, permission_of, size_of
-from engine.report.ranking import order_plan, report_table
+from engine.report.ranking import order_plan, report_table, stays_in_frames
 from engine.report.report import Report
 
 NODES = ("node", "own", "memo")  # kinds of row
@@ -41,13 +41,15 @@ def run(
     `admit` is called with the size of the report before any amount is read. Raises BadArguments if the report is too
     large, and what `admit` raises.
     """
-    planned = plan.figures
     ranking = plan.ranking if isinstance(plan, MetricPlan) else None
+    if ranking and stays_in_frames(plan.figures, ranking):
+        plan = replace(plan, figures=replace(plan.figures, framed=True))
+    planned = plan.figures
     admit(report_size(planned, ranking, most_groups, admit))
     covers = planned.reader.statements[plan.key].covers if isinstance(plan, StatementPlan) else ()
-    reads = report_reads(planned, order_plan(planned, ranking), tuple(outside_reads(planned, covers)))
-    (found,) = collected([reads])
-    table = report_table(planned, found.figures, ranking, found.order)
+    order, outside = order_plan(planned, ranking), tuple(outside_reads(planned, covers))
+    (found,) = collected([report_reads(planned, order, outside, ranking if planned.framed else None)])
+    table = report_table(planned, found, ranking)
     is_seen = [row.kind != "own" or table.by_row.holds(at) for at, row in enumerate(planned.rows)]
     shown = [at for at, seen in enumerate(is_seen) if seen]
     said = (

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -15,8 +16,9 @@ from engine.books.reader import Reader
 from engine.model.caching import LazyTable
 from engine.model.errors import Refusal
 from engine.plans.base_groups import AccumulatorTarget, BaseGroup
+from engine.report import ranking
 from tests.support.books.loads import ROOT
-from tests.support.books.varied import WHO, VariedBooks, calls, metric, statement
+from tests.support.books.varied import FILTERS, PERIODS, WHO, VariedBooks, calls, metric, statement
 from tests.support.checks.memo_check import NOT_REMADE, Checks, MemoDiffers, checked_memos
 
 LISTED = set(re.findall(r"^\| `(\S.*?)` \|", (ROOT / "docs" / "memos.md").read_text(encoding="utf-8"), re.MULTILINE))
@@ -46,6 +48,18 @@ def test_every_memo_holds_what_would_be_made_now(tmp_path: Path) -> None:
     assert checks.hits.keys() <= LISTED
     assert not any(checks.remade[name] for name in NOT_REMADE)
     assert refused <= {"UnknownName"}
+
+
+def test_the_frames_of_months_hold_what_would_be_read_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "MAX_SMALL", 0)
+    books = VariedBooks(tmp_path)
+    with checked_memos() as checks:
+        for (start, end), metrics, who in product(PERIODS, (["gl.revenue"], ["gl.costs", "gl.revenue"]), WHO):
+            books.ask(metric(metrics=metrics, period_start=start, period_end=end, top=1), who)
+        for filters, who in product(FILTERS, WHO):
+            books.ask(metric(filters=filters, top=1), who)
+    assert checks.remade["FramedBatch.framed"] >= 2 * len(WHO)
+    assert checks.hits.keys() <= LISTED
 
 
 def test_a_key_that_forgets_an_input_is_found_by_name_and_field(

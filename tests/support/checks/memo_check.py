@@ -22,18 +22,22 @@ from msgspec.structs import replace
 
 from engine.books.books import Books, OfMembers, OfRows
 from engine.model.caching import LazyTable
+from engine.model.fact_store import SPAN
 from engine.plans.accumulators import BatchAmounts
 from engine.plans.figures import FigurePlan, Figures
+from engine.plans.frames import FramedBatch, FramedSums
 from engine.plans.measure import Batch
 from tests.support.answers.differences import difference
 from tests.support.service.shared_objects import is_cached_method
 
 NOT_REMADE = {
     "amounts": "it grows: Batch.amounts is checked in its place",
+    "sums in frames": "FramedBatch.framed is checked in its place",
     "first filter": "it remembers which filter came first, which decides how amounts are read, not what they are",
     "MappedFacts.occurring": "it remembers that a question came before, which decides whether a sample is asked first",
 }
 OF_ONE_CALL = {  # classes whose objects belong to one call: nobody else reads what they keep
+    *("FramedBatch", "FramedFigures", "FramedSums"),
     *("AnswerParts", "Batch", "BlankCauses", "ColumnRead", "DayCauses", "DrillTemplate", "FigurePlan", "Figures"),
     *("Inspection", "Layout", "MetricBuilder", "RankedReport", "PlaceCut", "Platform", "Report", "ReportFigures"),
     *("DrillRule", "RowFilter", "RowPlan", "ShownCurrencies", "SidePairs", "TableProfile", "Variances"),
@@ -210,6 +214,30 @@ def checked_finish(checks: Checks, finish: Callable[..., Figures]) -> Callable[.
     return checked
 
 
+def checked_framed(checks: Checks, framed: Callable[..., FramedSums]) -> Callable[..., FramedSums]:
+    """Return what stands in for the sums of a batch in frames: the months that the books keep are read again."""
+
+    def checked(self: FramedBatch, frames: Any) -> FramedSums:
+        sums = framed(self, frames)
+        if self.kept and not checks.is_making:
+            alone = replace(self, by_month=False)  # reads every interval, and keeps none
+
+            def again() -> list[list[Any]]:
+                read = self.presences.reader.collect(alone.reads, lambda: None)
+                return rows_of(framed(alone, read), self.months)
+
+            checks.check("FramedBatch.framed", rows_of(sums, self.months), again)
+        return sums
+
+    return checked
+
+
+def rows_of(sums: FramedSums, months: int) -> list[list[Any]]:
+    """Return the rows of some months in the frames of some sums, sorted."""
+    each = (frame.select(SPAN, *sorted(set(frame.columns) - {SPAN})).rows() for _, frame in sums.frames)
+    return [sorted((row for row in rows if months >> row[0] & 1), key=repr) for rows in each]
+
+
 def read_again(plan: FigurePlan, batch: Batch) -> Any:
     """Return the amounts of a batch by month, read without its memo."""
     alone = replace(batch, memo=None, by_leaf=None)
@@ -245,6 +273,7 @@ def stand_in(checks: Checks, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Books, "memo", checked_get(checks, Books.memo, name=name_of))
     patch.setattr(LazyTable, "get", checked_get(checks, LazyTable.get, name=reader_of))
     patch.setattr(FigurePlan, "finish", checked_finish(checks, FigurePlan.finish))
+    patch.setattr(FramedBatch, "framed", checked_framed(checks, FramedBatch.framed))
     functions: dict[int, Any] = {}
     for module in product_modules():
         for name, member in list(vars(module).items()):

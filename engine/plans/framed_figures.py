@@ -1,0 +1,228 @@
+"""Framed figures: a plan whose sums stay in frames until it is known which members a ranking shows.
+
+A figure of every member is a column of integers over one denominator, or two where it is a quotient. Their order is
+that of the exact figures: whole numbers are compared as they are, and quotients by fractions where doubles could err.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import lcm
+
+import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
+
+from engine.model.catalogue import Base
+from engine.model.exact import Exact, sort_keys
+from engine.model.scenarios import Variance
+from engine.model.stopping import watched
+from engine.plans.class_members import MEMBER, NotInFrames, type_of
+from engine.plans.figures import FigurePlan, Figures
+from engine.plans.frames import AMOUNT, FramedBatch, FramedSums
+from engine.plans.rows import Expression, FormulaExpression, MeasureExpression
+from engine.plans.variances import Variances
+from engine.plans.windows import ColumnRead, DomainRead
+from engine.queries.values import Ranking
+
+UNDER, QUOTIENT = "under", "quotient"
+NEAR = 2.0**-48  # of a quotient in doubles: within it fractions decide
+
+
+class MemberRank(Struct, frozen=True):
+    """The members that a ranking shows, in its order, and how many there are."""
+
+    shown: Sequence[str]
+    count: int
+
+
+class MemberColumn(Struct, frozen=True):
+    """A figure of each member that has one: MEMBER and AMOUNT, over one denominator, and UNDER where it is a quotient.
+
+    `bound` is at least the sum of all absolute amounts.
+    """
+
+    rows: pl.LazyFrame
+    denominator: int
+    bound: int
+    is_quotient: bool = False
+
+
+class FramedFigures(Struct, frozen=True, eq=False, dict=True):
+    """What a plan has read, in frames."""
+
+    plan: FigurePlan
+    sums: Mapping[DomainRead, Sequence[FramedSums]]
+
+    @classmethod
+    def of(cls, plan: FigurePlan, frames: Sequence[Sequence[pl.DataFrame]]) -> "FramedFigures":
+        """Return the sums of a plan from the collected frames of its batches."""
+        sums: dict[DomainRead, list[FramedSums]] = {}
+        for batch, read in zip(plan.batches, frames, strict=True):
+            if not isinstance(batch, FramedBatch):
+                raise TypeError(f"a batch of {batch.domain_read.domain} is not in frames")
+            sums.setdefault(batch.domain_read, []).append(batch.framed(read))
+        return cls(plan, sums)
+
+    def whole(self) -> Figures:
+        """Return the figures of all members."""
+        each = {read: [(known.batch, known.whole(self.plan.stop)) for known in of] for read, of in self.sums.items()}
+        return Figures(self.plan, each)
+
+    def only(self, members: Sequence[str]) -> Figures:
+        """Return the figures of some members of the first axis, and the total."""
+        stop = self.plan.stop
+        each = {read: [(known.batch, known.only(members, stop)) for known in of] for read, of in self.sums.items()}
+        return Figures(self.plan, each)
+
+    @cached_property
+    def held(self) -> pl.Series:
+        """The members that hold rows, by position on the first axis."""
+        self.plan.stop()
+        each = [rows for of in self.sums.values() for known in of for rows in known.holders()]
+        return pl.concat(each).unique().collect(engine="in-memory")[MEMBER]
+
+    def column(self, expression: Expression, read: ColumnRead) -> MemberColumn:
+        """Return the figures of an expression in the total window of a column read. Raises NotInFrames."""
+        self.plan.stop()
+        if isinstance(expression, MeasureExpression):
+            return self._measured(expression.base, read)
+        return self._computed(expression, read)
+
+    def _measured(self, base: Base, read: ColumnRead) -> MemberColumn:
+        plan = self.plan
+        last = len(read.windows) - 1
+        if base not in plan.bases or last in plan.availability.uncarried(base.domain, read.windows):
+            raise NotInFrames
+        of_base = next(known for known in self.sums[read.domain_read(base.domain)] if base in known.batch.bases)
+        return MemberColumn(*of_base.sums(base, plan.base_windows(base, read)[-1]))
+
+    def _computed(self, expression: FormulaExpression, read: ColumnRead) -> MemberColumn:
+        sums = expression.in_columns.sums
+        if sums is None or self.plan.availability.why_not_by_member(expression) or self._is_unknown(expression, read):
+            raise NotInFrames
+        over, *under = (
+            added([(minus, self.column(expression.inputs[name], read)) for minus, name in terms]) for terms in sums
+        )
+        return quotient(over, *under) if under else over
+
+    def _is_unknown(self, expression: FormulaExpression, read: ColumnRead) -> bool:
+        unknown = Figures(self.plan, {}).day_causes.unknown_times(expression.day_bases, read)
+        return any(len(read.windows) - 1 in times for times in unknown.values())
+
+    def ordering(self, ranking: Ranking) -> MemberColumn:
+        """Return the figures that order the members: those of a line in a column. Raises NotInFrames."""
+        row, column = self.plan.rows[ranking.line], self.plan.query.columns[ranking.column]
+        reads = self.plan.columns[ranking.column]
+        if row.expression is None:
+            raise NotInFrames
+        if isinstance(column.reference, Variance):
+            return self.variance(column.reference, row.expression, *reads)
+        return self.column(row.expression, reads[0])
+
+    def variance(self, variance: Variance, expression: Expression, a: ColumnRead, b: ColumnRead) -> MemberColumn:
+        """Return the variances of an expression between the total windows of two column reads. Raises NotInFrames."""
+        first, second = self.column(expression, a), self.column(expression, b)
+        if first.is_quotient or second.is_quotient:
+            raise NotInFrames
+        figures, time = Variances(Figures(self.plan, {})), len(a.windows) - 1
+        fills = [expression.type.additive and figures.counts_as_zero(expression, read, time) for read in (a, b)]
+        return difference(first, second, fills, relative=variance.relative)
+
+
+def added(terms: Sequence[tuple[bool, MemberColumn]]) -> MemberColumn:
+    """Return the sum of some columns, some subtracted; a missing figure counts as 0 beside one that is present."""
+    if any(column.is_quotient for _, column in terms):
+        raise NotInFrames
+    unit = lcm(*(column.denominator for _, column in terms))
+    bound = sum(column.bound * (unit // column.denominator) for _, column in terms)
+    each = [over(column, unit, bound, minus=minus) for minus, column in terms]
+    if len(each) == 1:
+        return MemberColumn(each[0], unit, bound)
+    return MemberColumn(pl.concat(each).group_by(MEMBER).agg(pl.col(AMOUNT).sum()), unit, bound)
+
+
+def over(column: MemberColumn, unit: int, bound: int, *, minus: bool = False) -> pl.LazyFrame:
+    """Return the amounts of a column over a multiple of its denominator, or their negatives."""
+    kind, factor = type_of(bound), unit // column.denominator * (-1 if minus else 1)
+    type_of(2**64 * abs(factor))
+    return column.rows.select(MEMBER, pl.col(AMOUNT).cast(kind) * pl.lit(factor, pl.Int64).cast(kind))
+
+
+def quotient(dividend: MemberColumn, divisor: MemberColumn) -> MemberColumn:
+    """Return the quotients of two columns; one is missing where a side is, and where the divisor is 0."""
+    above, below = divisor.denominator, dividend.denominator
+    bounds = dividend.bound * above, divisor.bound * below
+    left = over(replace(dividend, denominator=1), above, bounds[0])
+    right = over(replace(divisor, denominator=1), below, bounds[1])
+    joined = left.join(right.rename({AMOUNT: UNDER}), on=MEMBER).filter(pl.col(UNDER) != 0)
+    return positive(joined, max(bounds))
+
+
+def positive(rows: pl.LazyFrame, bound: int) -> MemberColumn:
+    """Return quotients whose divisors are above 0."""
+    sign = pl.when(pl.col(UNDER) < 0).then(-1).otherwise(1)
+    return MemberColumn(rows.with_columns(pl.col(AMOUNT) * sign, pl.col(UNDER) * sign), 1, bound, is_quotient=True)
+
+
+def difference(a: MemberColumn, b: MemberColumn, fills: Sequence[bool], *, relative: bool) -> MemberColumn:
+    """Return the first column less the second, or that over the second's absolute amounts.
+
+    `fills` tells of each side whether a missing figure counts as 0 beside one of the other; else none is there.
+    """
+    unit = lcm(a.denominator, b.denominator)
+    bound = a.bound * (unit // a.denominator) + b.bound * (unit // b.denominator)
+    first, second = over(a, unit, bound), over(b, unit, bound).rename({AMOUNT: UNDER})
+    joined = first.join(second, on=MEMBER, how="full", coalesce=True)
+    filled = [
+        pl.col(name).fill_null(0) if fill else pl.col(name) for name, fill in zip((AMOUNT, UNDER), fills, strict=True)
+    ]
+    both = joined.with_columns(filled).drop_nulls()
+    less = (pl.col(AMOUNT) - pl.col(UNDER)).alias(AMOUNT)
+    if not relative:
+        return MemberColumn(both.select(MEMBER, less), unit, bound)
+    return positive(both.filter(pl.col(UNDER) != 0).with_columns(less, pl.col(UNDER).abs()), bound)
+
+
+# The order of members.
+
+
+def ranked(figures: FramedFigures, order: FramedFigures | None, ranking: Ranking) -> MemberRank | None:
+    """Return the members of the first axis that a ranking shows; None if frames do not order them.
+
+    `order` are the figures that order them, of one line in one column, if the report does not show these.
+    """
+    ids, top = figures.plan.axes[0].ids, ranking.top or len(figures.plan.axes[0].ids)
+    try:
+        held = figures.held
+        column = order.ordering(replace(ranking, line=0, column=0)) if order else figures.ordering(ranking)
+        rows = column.rows.join(held.to_frame().lazy(), on=MEMBER, how="semi").collect(engine="in-memory")
+    except NotInFrames:
+        return None
+    first = [ids[at] for at in foremost(rows, column, ids, top, asc=ranking.asc)]
+    if len(first) < top:
+        blank = held.filter(~held.is_in(rows[MEMBER].implode()))
+        first += sorted(ids[at] for at in watched(blank.to_list()))[: top - len(first)]
+    return MemberRank(first, held.len())
+
+
+def foremost(rows: pl.DataFrame, column: MemberColumn, ids: Sequence[str], top: int, *, asc: bool) -> list[int]:
+    """Return the positions of the first members by their figures; equal figures stand in the order of the ids."""
+    key = pl.col(AMOUNT)
+    if column.is_quotient:
+        key = key.cast(pl.Float64) / pl.col(UNDER).cast(pl.Float64)
+    keyed = rows.with_columns(key.alias(QUOTIENT))
+    edge = (keyed[QUOTIENT].bottom_k(top) if asc else keyed[QUOTIENT].top_k(top)).to_list()
+    if not edge:
+        return []
+    last = max(edge) if asc else min(edge)
+    margin = abs(last) * NEAR if column.is_quotient else 0
+    inside = pl.col(QUOTIENT) <= last + margin if asc else pl.col(QUOTIENT) >= last - margin
+    near = keyed.filter(inside)
+    unders = near[UNDER].to_list() if column.is_quotient else [column.denominator] * near.height
+    figures = [
+        Exact(amount, under) for amount, under in watched(list(zip(near[AMOUNT].to_list(), unders, strict=True)))
+    ]
+    positions = near[MEMBER].to_list()
+    by_id = sorted(watched(range(len(positions))), key=lambda at: ids[positions[at]])
+    keys = sort_keys(figures)
+    return [positions[at] for at in sorted(by_id, key=keys.__getitem__, reverse=not asc)[:top]]

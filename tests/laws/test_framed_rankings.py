@@ -1,0 +1,87 @@
+"""The law of frames: a ranking has the same bytes whether the sums of its members stay in frames or not."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+
+from engine.door import Door
+from engine.model.errors import Refusal
+from engine.plans.framed_figures import FramedFigures
+from engine.report import ranking
+from tests.laws.oracle.asking import ask, told
+from tests.laws.oracle.books import OracleBooks
+from tests.laws.oracle.requests import OF_METRICS, OracleRequest, requests
+from tests.laws.oracle.strategies import random_books
+from tests.laws.oracle.writing import opened
+from tests.laws.test_ranking import RANKABLE
+
+ENDLESS = 10**9
+DRAWN = 60  # books whose rankings are counted
+
+
+@contextmanager
+def members_in_lists(most: int) -> Iterator[Counter[str]]:
+    """Compute the figures of up to so many members one by one; count the plans that stay in frames and are ranked."""
+    before, ranked = ranking.MAX_SMALL, FramedFigures.only
+    counts: Counter[str] = Counter()
+
+    def counted(self: FramedFigures, members: Any) -> Any:
+        counts["ranked"] += 1
+        return ranked(self, members)
+
+    ranking.MAX_SMALL, FramedFigures.only = most, counted  # type: ignore[method-assign]  # to count its calls
+    try:
+        yield counts
+    finally:
+        ranking.MAX_SMALL, FramedFigures.only = before, ranked  # type: ignore[method-assign]  # as it was
+
+
+def made(door: Door, books: OracleBooks, request: OracleRequest, ranked: dict[str, Any]) -> object:
+    """Return all that is told of a ranking: its answer, places and fractions, or its refusal."""
+    try:
+        report = ask(door, books, request, **ranked)
+    except Refusal as refused:
+        return refused.as_data()
+    return told(report), report.places, report.lines, [list(map(list, by_column)) for by_column in report.figures]
+
+
+def hold(data: st.DataObject, books: OracleBooks) -> Counter[str]:
+    """Hold some rankings in frames to those of lists, and return how many stayed in frames."""
+    counts: Counter[str] = Counter()
+    with opened(books) as listed, opened(books) as framed:
+        for _ in range(3):
+            request = replace(data.draw(requests(books, RANKABLE, OF_METRICS)), subtotals=False)
+            metric, column = data.draw(st.sampled_from(request.metrics)), data.draw(st.sampled_from(request.columns))
+            asked: dict[str, Any] = {"asc": data.draw(st.booleans()), "top": data.draw(st.integers(1, 3))}
+            asked["order_by"] = f"{metric}@{column.text}"
+            with members_in_lists(ENDLESS):
+                expected = made(listed, books, request, asked)
+            with members_in_lists(0) as seen:
+                got = made(framed, books, request, asked)
+                assert got == expected, (request, asked, got, expected)
+                assert made(framed, books, request, asked) == expected, (request, asked, "from kept frames")
+            counts += seen
+    return counts
+
+
+@given(data=st.data(), books=random_books())
+def test_a_ranking_in_frames_has_the_bytes_of_one_in_lists(data: st.DataObject, books: OracleBooks) -> None:
+    hold(data, books)
+
+
+def test_most_rankings_of_the_law_stay_in_frames() -> None:
+    counts: Counter[str] = Counter()
+
+    @seed(20261129)
+    @settings(max_examples=DRAWN, database=None)
+    @given(data=st.data(), books=random_books())
+    def drawn(data: st.DataObject, books: OracleBooks) -> None:
+        counts.update(hold(data, books))
+
+    drawn()
+    assert counts["ranked"] > DRAWN
