@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from decimal import Context, Decimal
 from functools import reduce
 from operator import and_
@@ -11,6 +12,7 @@ import polars as pl
 from msgspec import Struct
 
 from engine.books.books import Books
+from engine.books.search_rows import TreeNodes, described
 from engine.model.calendar.periods import UNDATED_CODE, WITHOUT_DATE, Span
 from engine.model.catalogue import (
     Base,
@@ -41,7 +43,7 @@ class Postings(Struct, frozen=True):
     leaf: str
     amounts: LeafAmounts
     places: int  # of the amounts, which are integers of the last one
-    ids: Sequence[str]
+    ids: pl.Series
 
     @property
     def codes(self) -> frozenset[int]:
@@ -65,6 +67,14 @@ class Postings(Struct, frozen=True):
 
     def _written(self, units: int) -> str:
         return in_digits(units, self.places)
+
+
+class ReadTree(Struct, frozen=True):
+    """A tree and the leaves without a node. It is opened only if it may reach a leaf twice or lose one."""
+
+    dimension: Dimension
+    outside: frozenset[int]
+    nodes: RaggedNodes | None
 
 
 def completeness(books: Books, domains: Collection[str]) -> Iterator[str]:
@@ -92,16 +102,34 @@ def cut_dimensions(books: Books) -> frozenset[str]:
     return frozenset(cut.dimension for body in bodies if isinstance(body, Base) for cut in body.where)
 
 
-def readable_trees(books: Books, leaf: str) -> Iterator[tuple[Dimension, RaggedNodes]]:
+def readable_trees(books: Books, leaf: str) -> Iterator[ReadTree]:
     """Yield the trees above a leaf dimension."""
     for dimension in books.catalogue.dimensions.values():
         if dimension.kind is DimensionKind.RAGGED and dimension.leaf == leaf:
-            try:
-                members = books.members(dimension.key)
-            except (Refusal, HierarchyFault):
-                continue
-            assert isinstance(members, RaggedNodes)  # noqa: S101 - a ragged dimension has no other members
-            yield dimension, members
+            with suppress(Refusal, HierarchyFault):
+                yield read_tree(books, dimension)
+
+
+def read_tree(books: Books, dimension: Dimension) -> ReadTree:
+    """Read a tree from its table; where a root has a weight or several paths lead to a node, open it."""
+    ids, _, table = books.loaded.tables(dimension.key)
+    assert table is not None  # noqa: S101 - a ragged dimension without nodes is not loaded
+    tree = TreeNodes.of(described(ids, None), table)
+    if tree.is_simple and not weighs_roots(table):
+        postings = tree.nodes["posting"].drop_nulls()
+        outside = pl.repeat(value=True, n=len(ids), eager=True).scatter(postings, values=False).arg_true()
+        return ReadTree(dimension, frozenset(outside.to_list()), None)
+    nodes = books.members(dimension.key)
+    assert isinstance(nodes, RaggedNodes)  # noqa: S101 - a ragged dimension has no other members
+    return ReadTree(dimension, nodes.unassigned(), nodes)
+
+
+def weighs_roots(table: pl.DataFrame) -> bool:
+    """Tell whether a table of nodes gives a weight other than 1 to a root."""
+    if "weight" not in table.columns:
+        return False
+    roots = table.filter(pl.col("parent").is_null()) if "parent" in table.columns else table
+    return roots.filter(pl.col("weight") != "1").height > 0
 
 
 def unmet_remarks(books: Books, domain: Domain) -> Iterator[str]:
@@ -151,20 +179,20 @@ def read_postings(books: Books, domain: Domain, leaf: str) -> Postings:
     with ThreadPoolExecutor() as pool:  # a sum takes hardly more than one core
         each = dict(zip(scenarios, pool.map(read, scenarios), strict=True))
     amounts = {scenario: found for scenario, found in each.items() if found}
-    return Postings(domain, leaf, amounts, measure.places, books.leaf(leaf).member_ids)
+    return Postings(domain, leaf, amounts, measure.places, books.loaded.tables(leaf).ids)
 
 
-def tree_remarks(postings: Postings, trees: Sequence[tuple[Dimension, RaggedNodes]]) -> Iterator[str]:
+def tree_remarks(postings: Postings, trees: Sequence[ReadTree]) -> Iterator[str]:
     """Yield members with postings that no tree holds, that one tree reaches twice, and that roots of weight 0 lose."""
     codes, domain = postings.codes, postings.domain.key
-    outside = reduce(and_, (tree.unassigned() for _, tree in trees)) & codes if trees else frozenset[int]()
+    outside = reduce(and_, (tree.outside for tree in trees)) & codes if trees else frozenset[int]()
     if outside:
-        names = " and ".join(dimension.key for dimension, _ in trees)
+        names = " and ".join(tree.dimension.key for tree in trees)
         yield (
             f"{domain}: no node of {names} holds {count(len(outside), postings.leaf)} with postings: "
             f"{postings.describe(outside)}"
         )
-    for dimension, tree in trees:
+    for dimension, tree in ((each.dimension, each.nodes) for each in trees if each.nodes is not None):
         lost = frozenset[int]().union(*(tree.below(root) for root, weight in tree.roots if not weight)) & codes
         roots = ", ".join(root for root, weight in tree.roots if not weight)
         if roots:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.books import books as books_module
 from engine.books.books import Shelf
 from engine.books.completeness import completeness
 from server.feeds.instance import read_instance
@@ -43,12 +44,13 @@ def remarks(
     lines: str = "- {metric: profit}",
     paths: str = "refuse",
     facts: str = FACTS,
+    domain: str = DOMAIN,
 ) -> list[str]:
     """Return what completeness says of a small ledger with one tree and one statement."""
     instance = write_instance(
         folder / "small",
         facts={"gl": facts},
-        domains={"gl": DOMAIN},
+        domains={"gl": domain},
         dimensions=TREE.format(paths=paths),
         tables={"pnl": nodes},
         statements={"pnl": lines},
@@ -113,3 +115,23 @@ def test_rows_without_a_date_are_told_with_their_amounts(tmp_path: Path) -> None
         "gl: rows without a date are in no period; (undated) asks for them: "
         "actual 2 rows of 2,500.00; budget 1 row of 12.00"
     )
+
+
+def test_a_tree_in_which_one_path_leads_to_each_leaf_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load beside a tree of a million nodes would wait for it; what is told is the same."""
+    simple = DOMAIN.split("      revenue:", maxsplit=1)[0] + "      hours_of_all: {measure: hours}\n"
+    asked = {"lines": "- {metric: hours_of_all}", "domain": simple}
+    weighed = NODES.replace("RESULT - 1", "RESULT - 2")
+    expected = remarks(tmp_path / "opened", weighed, **asked)
+    assert any(OUTSIDE in remark for remark in expected)
+
+    def opens(*_: object, **__: object) -> None:
+        raise AssertionError("the tree is opened")
+
+    monkeypatch.setattr(books_module, "ragged_nodes", opens)
+    plain = NODES.replace(" weight", "").replace(" 1", "")
+    assert remarks(tmp_path / "without", plain, **asked) == remarks(tmp_path / "one", **asked) == expected
+    with pytest.raises(AssertionError, match="the tree is opened"):
+        remarks(tmp_path / "weighed", weighed, **asked)
