@@ -18,7 +18,7 @@ from server.base.providers import BadProvider, Preset, ProviderLists, check_prov
 from server.feeds.bindings import cron_fault
 
 SIGNING_KEY = re.compile(r"[0-9A-Fa-f]{64}")  # 32 random bytes
-LEAST_MEGABYTES = 512  # a worker that starts holds about 100
+LEAST_MEGABYTES, LEAST_CACHE = 512, 64  # a worker that starts holds about 100, the largest kept result nearly 64
 SHORTEST_ANSWER = 2000  # what tools say of themselves takes about half of it
 LOG_FORMATS = ("text", "json")
 PROFILES = ("file", "database")
@@ -94,6 +94,8 @@ class Settings:
     """Folder of the PostgreSQL programs to embed; default: those of the wheel, else the system's newest."""
     cache_host: str | None = setting("CACHE_HOST", None)
     """Address of the cache store, `host:port` or the path of a socket; without it, an embedded server starts."""
+    cache_megabytes: int = setting("SVC_CACHE_MEGABYTES", 256)
+    """Memory of kept results in an embedded cache store, or in the server's own memory without one; at least 64."""
     user_data: Path | None = setting("USER_DATA_DIR", None)
     """Folder of files made for callers; default `files` in the state folder."""
     snapshot_idle_seconds: int = setting("SVC_SNAPSHOT_IDLE_SECONDS", 3600)
@@ -301,6 +303,7 @@ def validate(settings: Settings) -> None:
     refuse_below("SVC_ANSWER_TOKENS", settings.answer_tokens, SHORTEST_ANSWER)
     refuse_below("SVC_WORKER_MEGABYTES", settings.worker_megabytes, LEAST_MEGABYTES)
     refuse_below("SVC_WORKBOOK_MEGABYTES", settings.workbook_megabytes, LEAST_MEGABYTES)
+    refuse_below("SVC_CACHE_MEGABYTES", settings.cache_megabytes, LEAST_CACHE)
     validate_times(settings)
     if settings.dev_key is not None and (fault := key_fault(settings.dev_key)):
         raise BadSetting(f"MCP_DEV_KEY cannot be used: {fault}; make one with: openssl rand -hex 32")
@@ -308,10 +311,7 @@ def validate(settings: Settings) -> None:
         raise BadSetting(
             "ARTIFACT_SIGNING_KEY takes 32 random bytes as 64 hex digits; make them with: openssl rand -hex 32"
         )
-    if settings.signing_key is not None and settings.signing_key in (
-        settings.dev_key,
-        *passwords(settings.database_url or ""),
-    ):
+    if key is not None and key in (settings.dev_key, *passwords(settings.database_url or "")):
         raise BadSetting("ARTIFACT_SIGNING_KEY is used for something else as well; it takes a key of its own")
     if settings.profiles not in PROFILES:
         raise BadSetting(f"SVC_PROFILES is '{settings.profiles}'; it takes {' or '.join(PROFILES)}")

@@ -54,6 +54,11 @@ def report_loads(loads: LoadHistory, bindings: Callable[[], Collection[str]], me
     metrics.loads(loads.tally(), bindings())
 
 
+def report_evictions(count: Callable[[], int], metrics: Metrics) -> None:
+    """Take note of how many keys the cache store dropped for want of room. Raises StoreDown."""
+    metrics.evictions(count())
+
+
 def report_backups(state: Path, metrics: Metrics) -> None:
     """Take note of what became of the scheduled backups."""
     record = BackupRecord.read(state)

@@ -23,6 +23,7 @@ from server.ops.health_checks import (
     check_database,
     check_facts,
     report_backups,
+    report_evictions,
     report_loads,
 )
 from server.ops.readiness import CheckResult, HealthCheck, HealthFile, Json, Readiness, serve_operators
@@ -168,6 +169,7 @@ class Parent:
         beside = [
             HealthCheck(name="load_history", run=tell),
             HealthCheck(name="backups", run=partial(report_backups, self._settings.state_folder, metrics)),
+            HealthCheck(name="kept_results", run=partial(report_evictions, opened.results.evicted, metrics)),
             HealthCheck(name="profiles", run=lambda: metrics.profiles(len(profiles.faults), profiles.age)),
         ]
         post = HealthFile(self._folder / HEALTH).post

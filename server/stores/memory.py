@@ -32,7 +32,7 @@ def is_reference(text: str) -> bool:
     return REFERENCE.fullmatch(text) is not None
 
 
-MOST_BYTES = 256 << 20  # of all snapshots together
+MAX_BYTES = 256 << 20  # of all snapshots together, unless a setting says otherwise
 
 
 class MemorySnapshot(Struct, frozen=True):
@@ -47,7 +47,14 @@ class MemorySnapshot(Struct, frozen=True):
 class MemorySnapshots:
     """Snapshots of one process; the least recently opened are dropped when they exceed the memory limit."""
 
-    def __init__(self, idle_seconds: float, seconds: float, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        idle_seconds: float,
+        seconds: float,
+        clock: Callable[[], float] = monotonic,
+        most_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._most_bytes = most_bytes
         self._idle = idle_seconds
         self._longest = seconds
         self._clock = clock
@@ -63,7 +70,7 @@ class MemorySnapshots:
             ends = now + self._longest
             self._kept[reference] = MemorySnapshot(owner, data, min(now + self._idle, ends), ends)
             self._bytes += len(data)
-            while self._bytes > MOST_BYTES:
+            while self._bytes > self._most_bytes:
                 self._drop(next(iter(self._kept)))
         yield reference
 

@@ -86,6 +86,12 @@ class Cache:
             if client.getdel(key) != value:
                 raise StoreDown("the cache store does not give back what it was given")
 
+    def evicted(self) -> int:
+        """Return how many keys the store dropped for want of room since it started; raises StoreDown."""
+        with self.client() as client:
+            stats: Any = client.info("stats")
+        return int(stats["evicted_keys"])
+
     def close(self) -> None:
         """Close every connection."""
         self._pool.disconnect()

@@ -160,6 +160,11 @@ class Metrics(CallMetrics):
             ["binding"],
             registry=registry,
         )
+        self.evicted = Gauge(
+            "tieout_cache_evicted_keys",
+            "Keys that the cache store dropped for want of room since it started; a kept result has two.",
+            registry=registry,
+        )
         self.profile_faults = Gauge(
             "tieout_profile_faults", "Faults of profiles, each of which closes something.", registry=registry
         )
@@ -202,6 +207,10 @@ class Metrics(CallMetrics):
         """Take note of the scheduled backups; without a whole one, the latest was at the beginning of time."""
         self.backup_success.set(0.0 if succeeded_at is None else succeeded_at.timestamp())
         self.backup_failures.set(failures)
+
+    def evictions(self, keys: int) -> None:
+        """Take note of how many keys the cache store dropped for want of room."""
+        self.evicted.set(keys)
 
     def profiles(self, faults: int, age: float) -> None:
         """Take note of how profiles stand."""

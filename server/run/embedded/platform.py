@@ -43,6 +43,10 @@ class ResultStores(Struct, frozen=True):
     cache: "Cache | None" = None
     blobs: "Cache | None" = None
 
+    def evicted(self) -> int:
+        """Return how many keys the cache store dropped for want of room; 0 without one. Raises StoreDown."""
+        return 0 if self.cache is None else self.cache.evicted()
+
     def close(self) -> None:
         """Close every connection."""
         for cache in (self.cache, self.blobs):
@@ -61,7 +65,7 @@ class Platform:
             postgres = EmbeddedPostgres(partial(postgres_binaries, settings), settings.state_folder / "postgres")
             self._postgres, uri = Keeper(postgres, keeps=keeps), postgres.uri
         if address is None and valkey_of_the_wheel() is not None:
-            valkey = EmbeddedValkey(valkey_binary, settings.state_folder / "valkey")
+            valkey = EmbeddedValkey(valkey_binary, settings.state_folder / "valkey", settings.cache_megabytes)
             self._valkey, address = Keeper(valkey, keeps=keeps), str(valkey.socket)
         self._checking = Lock()
         self._checked = self._cached = self._closed = False  # done once
@@ -69,12 +73,13 @@ class Platform:
         self.loads: LoadHistory = PostgresLoadHistory(self.database)
         self.cache_address = address
         self._terms = settings.snapshot_idle_seconds, settings.snapshot_seconds
+        self._cache_megabytes = settings.cache_megabytes
 
     @cached_property
     def results(self) -> ResultStores:
         """The stores of kept results, made when they are first asked for. Raises BadSetting for a wrong address."""
         if self.cache_address is None:
-            return ResultStores(MemorySnapshots(*self._terms))
+            return ResultStores(MemorySnapshots(*self._terms, most_bytes=self._cache_megabytes << 20))
         from server.stores import valkey  # noqa: PLC0415 - a load keeps no results; redis is a sixth of its imports
 
         cache = valkey.Cache(self.cache_address, self._prepare_cache)

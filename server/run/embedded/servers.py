@@ -116,7 +116,7 @@ VALKEY_SOCKET = "valkey.sock"
 VALKEY_CONFIGURATION = (
     *("--port", "0", "--unixsocketperm", "700"),
     *("--save", "", "--appendonly", "no"),
-    *("--maxmemory", "256mb", "--maxmemory-policy", "volatile-lru"),  # evicts no leases, because they have no expiry
+    *("--maxmemory-policy", "volatile-lru"),  # evicts no leases, because they have no expiry
     *("--lazyfree-lazy-user-del", "yes"),
     *("--client-output-buffer-limit", "normal 128mb 96mb 10"),  # beyond the largest snapshot
 )
@@ -127,6 +127,7 @@ class EmbeddedValkey(Struct, frozen=True):
 
     find: Callable[[], Path]
     folder: Path
+    megabytes: int  # of its memory, at which it drops what was used least recently
 
     name: ClassVar[str] = "Valkey"
     ending: ClassVar[Signals] = SIGTERM
@@ -145,7 +146,8 @@ class EmbeddedValkey(Struct, frozen=True):
 
     def prepare(self, lock: int, *, first: bool) -> Sequence[str | Path]:  # noqa: ARG002 - it leaves nothing behind
         """Return its command line."""
-        return [self.find(), "--unixsocket", self.socket, "--dir", self.folder, *VALKEY_CONFIGURATION]
+        memory = ("--maxmemory", f"{self.megabytes}mb")
+        return [self.find(), "--unixsocket", self.socket, "--dir", self.folder, *memory, *VALKEY_CONFIGURATION]
 
     def answers(self) -> bool:
         """Tell whether it accepts connections."""

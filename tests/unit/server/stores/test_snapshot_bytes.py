@@ -1,6 +1,7 @@
 """Where results are kept: one contract, held by the memory of a process, the embedded Valkey and a separate server."""
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -20,10 +21,12 @@ from server.base.interfaces import Snapshots, StoreDown, StoreFull
 from server.base.settings import Settings
 from server.caller import caller
 from server.caller.caller import CallerDatasets
+from server.ops.health_checks import report_evictions
 from server.run.embedded.platform import platform
 from server.stores.circuit_breaker import FAILURES
-from server.stores.memory import MOST_BYTES, MemorySnapshots, is_reference
+from server.stores.memory import MAX_BYTES, MemorySnapshots, is_reference
 from server.stores.valkey import Cache, CacheSnapshots
+from server.telemetry.metrics import Metrics
 from tests.support.books.holders import kept_in
 from tests.support.books.small import LEDGER, small_books
 from tests.support.machine.programs import needs_program
@@ -32,6 +35,7 @@ from tests.support.service.servers import free_port, wait_for
 from tests.unit.server.stores.test_cache import CacheServer
 
 Opened = Callable[[float, float], Snapshots]  # idle and longest seconds
+MEGABYTES = 64  # of a small store
 STORES = ("memory", "embedded", pytest.param("separate", marks=pytest.mark.program("redis-server")))
 
 
@@ -143,7 +147,7 @@ def test_a_stranger_who_asks_keeps_nothing_alive(open_store: Opened) -> None:
 
 def test_a_process_that_keeps_too_much_forgets_what_was_opened_longest_ago() -> None:
     store = MemorySnapshots(60, 60)
-    size = MOST_BYTES // 4
+    size = MAX_BYTES // 4
     first, second, *_ = [kept_in(store, "ann", bytes(size)) for _ in range(4)]
     assert store.open("ann", first) is not None
     kept_in(store, "ann", bytes(size))
@@ -279,3 +283,25 @@ def test_the_rows_of_all_results_are_told_before_one_is_opened(tmp_path: Path, m
     datasets.given(references, told.append)
     assert told == [2 * report.frame.height, "opened", "opened"]
     assert report.frame.height > 1
+
+
+def test_a_store_in_memory_keeps_as_many_bytes_as_it_may() -> None:
+    store = MemorySnapshots(60, 60, most_bytes=3_000)
+    references = [kept_in(store, "ann", bytes(1_000)) for _ in range(5)]
+    assert [store.open("ann", reference) is not None for reference in references] == [False, False, True, True, True]
+
+
+def test_the_embedded_store_keeps_as_much_as_a_setting_says_and_tells_what_it_dropped(tmp_path: Path) -> None:
+    settings = Settings(instance=tmp_path, database_url="postgresql:///none", cache_megabytes=MEGABYTES)
+    with platform(settings) as opened:
+        cache = cache_of(opened)
+        store = CacheSnapshots(cache, cache, 60, 60)
+        kept_in(store, "ann", bytes(1 << 20))
+        assert opened.results.evicted() == 0
+        references = [kept_in(store, "ann", bytes(8 << 20)) for _ in range(12)]
+        there = [store.open("ann", reference) is not None for reference in references]
+        assert MEGABYTES // 16 <= sum(there) < MEGABYTES // 8
+        assert opened.results.evicted() >= 12 - sum(there)
+        report_evictions(opened.results.evicted, metrics := Metrics())
+        (told,) = re.findall(rb"^tieout_cache_evicted_keys (\S+)$", metrics.page(), re.MULTILINE)
+        assert float(told) >= 12 - sum(there)
