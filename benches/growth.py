@@ -19,8 +19,9 @@ from benches.growth_books import GrownBooks
 from benches.growth_loads import listed_feeds, looked_at_again, restricted_report
 from benches.page import README, write_block
 from engine.books.books import Shelf
+from engine.books.completeness import completeness
 from engine.books.reader import Reader
-from engine.books.search import search
+from engine.books.search import keep_index, search
 from engine.door import Door
 from engine.instance.documents import Document, read_document
 from engine.instance.read import STORE
@@ -151,6 +152,27 @@ def later_search(size: int) -> Work:
     return work
 
 
+def first_search(size: int) -> Work:
+    """Return the first search of a process among many members, whose tables a load has made."""
+    books = customer_books(size)
+    keep_index(profile_of(books)[0].current())
+    shelf, (shown,) = profile_of(books)
+    return lambda: search(SearchRequest(query="robotics"), Reader(shelf.current(), [shown]))
+
+
+def load_beside_trees(size: int) -> Work:
+    """Return what a load does after its publish beside two trees of many members: tables of the search, remarks."""
+    books = customer_books(size)
+    keep_index(profile_of(books)[0].current())
+    shelf, _ = profile_of(books)
+
+    def work() -> object:
+        keep_index(shelf.current())
+        return list(completeness(shelf.current(), ["sales"]))
+
+    return work
+
+
 def scenarios(size: int) -> GrownBooks:
     """Return books of many scenarios."""
     return GrownBooks(scenarios=size, dimensions=2)
@@ -204,6 +226,8 @@ ROWS = (
     Growth("loads of a month, readiness once more", LOADS, looked_at_again, 5),
     Growth("lines of a statement", (16, 100, 500), long_statement, 1_000),
     Growth("members that are searched", (30_000, 200_000, 1_000_000), later_search, 10),
+    Growth("members that a process searches first", (30_000, 200_000, 1_000_000), first_search, 300),
+    Growth("members of two trees beside a load", (3_000, 20_000, 100_000), load_beside_trees, 700),
 )
 
 

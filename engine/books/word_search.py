@@ -28,29 +28,29 @@ def best_of_word(word: str, index: Index, seen: SeenRows, most: tuple[int, int])
 
     There may be more rows, which are no better.
     """
-    entries_of: dict[int, Callable[[str], pl.Series]] = {
+    entries_of: dict[int, Callable[[str], pl.Series | None]] = {
         EXACT: partial(beginning, index, whole=True),
         BEGINS: partial(beginning, index),
         WORD_BEGINS: index.lexicon.beginning,
+        CONTAINS: lambda word: index.may_contain(seen, [word]),
     }
-    found = pl.DataFrame(schema={ROW: pl.UInt32, RANK: pl.UInt32})
-    for rank in (EXACT, BEGINS, WORD_BEGINS, CONTAINS):
+    best = pl.DataFrame(schema={ROW: pl.UInt32, RANK: pl.UInt32})
+    for rank, find in entries_of.items():
         look()
-        candidates = index.may_contain(seen, [word]) if rank == CONTAINS else None
-        for column, count in zip((RECORD, NODE), most, strict=True):
-            need = count + found.height + seen.hidden
-            if rank == CONTAINS:
-                firsts = first_containing(index, word, column, need, candidates)
-            else:
-                firsts = index.entries[column][entries_of[rank](word)].drop_nulls().unique()
-                firsts = firsts.bottom_k(min(need, len(firsts)))
-            entries = index.rows[ENTRY][firsts].unique().to_frame()
-            each = index.rows_of(entries.with_columns(pl.lit(rank, pl.UInt32).alias(RANK)), seen)
-            found = pl.concat([found, each]).unique(ROW, keep="first", maintain_order=True)
-        nodes = (found[ROW] >= index.first_node).sum()
-        if found.height - nodes >= most[0] and nodes >= most[1]:
+        entries = find(word)
+        if entries is not None and entries.is_empty():
+            continue
+        firsts = [
+            first_rows(index, column, count + best.height + seen.hidden, entries, word if rank == CONTAINS else "")
+            for column, count in zip((RECORD, NODE), most, strict=True)
+        ]
+        shown = index.rows[ENTRY][pl.concat(firsts)].unique().to_frame()
+        rows = index.rows_of(shown.with_columns(pl.lit(rank, pl.UInt32).alias(RANK)), seen)
+        best = pl.concat([best, rows]).unique(ROW, keep="first", maintain_order=True) if best.height else rows
+        nodes = (best[ROW] >= index.first_node).sum()
+        if best.height - nodes >= most[0] and nodes >= most[1]:
             break
-    return found
+    return best
 
 
 def beginning(index: Index, word: str, *, whole: bool = False) -> pl.Series:
@@ -61,12 +61,17 @@ def beginning(index: Index, word: str, *, whole: bool = False) -> pl.Series:
     return texts[ENTRY].filter(texts["first"] >= len(word))
 
 
-def first_containing(index: Index, word: str, column: str, count: int, candidates: pl.Series | None) -> pl.Series:
-    """Return the first row, by a column, of so many of some entries that contain a word; of all if there are fewer."""
-    firsts = index.entries[column] if candidates is None else index.entries[column][candidates]
-    firsts = firsts.drop_nulls()
+def first_rows(index: Index, column: str, count: int, entries: pl.Series | None, word: str) -> pl.Series:
+    """Return the first row, by a column, of so many entries that contain a word, of all if there are fewer.
+
+    `entries` are those that may contain it, None for all; they do if the word is empty.
+    """
+    firsts = (index.entries[column] if entries is None else index.entries[column][entries]).drop_nulls()
+    if not word:
+        firsts = firsts.unique()
+        return firsts.bottom_k(count) if count < len(firsts) else firsts
     for block in (FIRST_BLOCK + count, len(firsts)):
-        few = firsts.bottom_k(min(block, len(firsts)))
+        few = firsts.bottom_k(block) if block < len(firsts) else firsts
         contains = index.entries["words"][index.rows[ENTRY][few]].str.contains(word, literal=True)
         if (few := few.filter(contains)).len() >= count:
             break
