@@ -28,6 +28,7 @@ from benches import (
     unknown,
     walkthrough,
     warehouse,
+    wide,
     widgets,
 )
 
@@ -44,6 +45,7 @@ BENCHES = {
     "unknown": unknown.main,
     "sandbox": sandbox.main,
     "charts": charts.main,
+    "wide": wide.main,
     "widgets": widgets.main,
     "walkthrough": walkthrough.main,
     "faults": faults.main,

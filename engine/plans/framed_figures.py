@@ -81,6 +81,19 @@ class FramedFigures(Struct, frozen=True, eq=False, dict=True):
         each = [rows for of in self.sums.values() for known in of for rows in known.holders()]
         return pl.concat(each).unique().collect(engine="in-memory")[MEMBER]
 
+    @property
+    def reads_one_window(self) -> bool:
+        """Whether all that it reads are the sums of one base in one window: who holds rows has a figure."""
+        plan = self.plan
+        if len(plan.rows) > 1 or len(plan.query.columns) > 1 or len(plan.distinct_reads) > 1 or len(plan.bases) > 1:
+            return False
+        if not isinstance(plan.rows[0].expression, MeasureExpression):
+            return False
+        (base,), (read,) = plan.bases, plan.distinct_reads
+        (known,) = self.sums[read.domain_read(base.domain)]
+        windows = plan.base_windows(base, read)
+        return len(windows) == 1 and list(known.batch.runs(base)) == list(known.batch.splits.runs(windows[0]))
+
     def column(self, expression: Expression, read: ColumnRead) -> MemberColumn:
         """Return the figures of an expression in the total window of a column read. Raises NotInFrames."""
         self.plan.stop()
@@ -193,9 +206,13 @@ def ranked(figures: FramedFigures, order: FramedFigures | None, ranking: Ranking
     """
     ids, top = figures.plan.axes[0].ids, ranking.top or len(figures.plan.axes[0].ids)
     try:
-        held = figures.held
         column = order.ordering(replace(ranking, line=0, column=0)) if order else figures.ordering(ranking)
-        rows = column.rows.join(held.to_frame().lazy(), on=MEMBER, how="semi").collect(engine="in-memory")
+        if order is None and figures.reads_one_window:
+            rows = column.rows.collect(engine="in-memory")
+            held = rows[MEMBER]
+        else:
+            held = figures.held
+            rows = column.rows.join(held.to_frame().lazy(), on=MEMBER, how="semi").collect(engine="in-memory")
     except NotInFrames:
         return None
     first = [ids[at] for at in foremost(rows, column, ids, top, asc=ranking.asc)]
