@@ -76,3 +76,9 @@ def each_watched(items: Iterable[Item], stop: Stop) -> Iterator[Item]:
         stop()
         yield first
         yield from islice(remaining, STRIDE - 1)
+
+
+def taken(ahead: list[Item]) -> Iterator[Item]:
+    """Take items off the end of a list, to which the loop over them may add, until it is empty."""
+    while ahead:
+        yield ahead.pop()

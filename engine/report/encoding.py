@@ -10,6 +10,7 @@ from msgspec import Raw
 from msgspec.json import decode, encode
 
 from engine.model.errors import BadArguments
+from engine.model.stopping import look
 
 # The bytes of a snapshot: an Arrow IPC stream, then a digest. The schema's metadata holds the JSON header.
 #
@@ -36,8 +37,14 @@ Header = Mapping[str, Any]
 
 
 def write(table: pa.Table, header: Header, aside: Header | None = None) -> bytes:
-    """Return the bytes of a snapshot: a table, its header, and the part beside the header."""
-    metadata = {**described(HEADER, header), **(described(ASIDE, aside) if aside else {})}
+    """Return the bytes of a snapshot: a table, its header, and the part beside the header.
+
+    Each step is one call that takes as long as the result is large: the call that runs is looked at between them.
+    """
+    metadata = described(HEADER, header)
+    look()
+    metadata |= described(ASIDE, aside) if aside else {}
+    look()
     options = pa.ipc.IpcWriteOptions(compression=None)
     if table.nbytes > LONG:
         options.compression = COLUMN_CODEC
@@ -45,6 +52,7 @@ def write(table: pa.Table, header: Header, aside: Header | None = None) -> bytes
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema.with_metadata(metadata), options=options) as writer:
         writer.write_table(table, max_chunksize=BATCH)
+    look()
     stream = with_mark(sink.getvalue())
     return stream + sha256(stream).digest()
 

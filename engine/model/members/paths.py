@@ -8,6 +8,7 @@ from engine.model.errors import AmbiguousWeight
 from engine.model.exact import ONE, Exact
 from engine.model.members.member_sets import Leaves
 from engine.model.scope import ALL, OWN, UNASSIGNED
+from engine.model.stopping import taken, watched
 
 
 class Tree(Protocol):
@@ -107,8 +108,7 @@ def nodes_below(tree: Tree, member: str) -> AbstractSet[str]:
     below, ahead = set[str](), [member]
     if member == ALL:
         ahead = [root for root, weight in tree.roots if weight]
-    while ahead:
-        node = ahead.pop()
+    for node in watched(taken(ahead)):
         if node not in below:
             below.add(node)
             ahead.extend(child for child, weight in tree.edges.get(node, ()) if weight)

@@ -13,6 +13,7 @@ from engine.model.exact import ONE, Exact
 from engine.model.members.member_sets import LeafMembers, Leaves, Texts, Visible, every_leaf
 from engine.model.members.paths import joined_nodes, leaves_met_again, nodes_below
 from engine.model.scope import ALL, OWN, UNASSIGNED
+from engine.model.stopping import taken, watched
 
 Edges = Sequence[tuple[str, Exact]]  # nodes in their order, each with its weight
 
@@ -144,8 +145,7 @@ class RaggedNodes(Struct, frozen=True, dict=True):
         """Return the leaves below a node of a simple tree, multiplying weights on the way down."""
         weights: dict[int, Exact] = {}
         ahead = [(top, ONE)]
-        while ahead:
-            key, weight = ahead.pop()
+        for key, weight in watched(taken(ahead)):
             if key in self.postings:
                 weights[self.postings[key]] = weight
             below = self.edges.get(key, ())[::-1]
@@ -189,8 +189,7 @@ class RaggedNodes(Struct, frozen=True, dict=True):
         """Yield some nodes and all below them, each once, from the top down."""
         seen: set[str] = set()
         ahead = list(tops)[::-1]
-        while ahead:
-            key = ahead.pop()
+        for key in watched(taken(ahead)):
             if key not in seen:
                 seen.add(key)
                 yield key

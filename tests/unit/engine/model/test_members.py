@@ -1,7 +1,10 @@
 """Trees: what their nodes stand for, however deep, wide or entwined they are."""
 
 import gc
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
+from itertools import count
 
 import polars as pl
 import pytest
@@ -10,7 +13,9 @@ from hypothesis import strategies as st
 
 from engine.model.exact import ONE
 from engine.model.members.member_sets import Leaves, MemberSet
+from engine.model.members.paths import nodes_below
 from engine.model.members.trees import HierarchyFault, RaggedNodes, leaf_members, ragged_nodes
+from engine.model.stopping import STRIDE, stopped_by
 
 Edge = tuple[str, str, str]  # node, parent, weight
 LEAVES = ("a", "b", "c", "d")
@@ -139,3 +144,21 @@ def test_collections_pass_over_what_trees_hold_however_many_members(members: int
     assert len(tree.top()) == len(tree.leaves("top")) + 1 == members + 1
     gc.collect()  # passes over tuples and dictionaries from now on that hold nothing to collect
     assert len(gc.get_objects()) - before < 100
+
+
+def test_a_walk_through_a_large_tree_is_looked_at() -> None:
+    """One look a thousand nodes, whether leaves, all members below or the nodes of a path are read."""
+    leaves = [f"L{at}" for at in range(20_000)]
+    of = leaf_members("leaf", pl.Series(["(unassigned)", *leaves]), None)
+    edges = [("P", None), *((leaf, "P") for leaf in leaves)]
+    tree = ragged_nodes("tree", of, pl.DataFrame(edges, schema=["node", "parent"], orient="row"), adds_paths=False)
+    walks: list[Callable[[], object]] = [
+        lambda: tree.leaves("P"),
+        lambda: tree.below("P"),
+        lambda: nodes_below(tree, "P"),
+    ]
+    for walk in walks:
+        looks = count()
+        with stopped_by(partial(next, looks)):
+            walk()
+        assert next(looks) >= len(leaves) // STRIDE

@@ -1,7 +1,9 @@
 """Snapshots: what is kept is what is opened, figure for figure, and bytes that are none are refused."""
 
 from collections.abc import Callable
+from functools import partial
 from inspect import stack
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -235,3 +237,10 @@ def test_integers_of_any_length_are_kept(numbers: list[int | None]) -> None:
 def test_integers_that_an_earlier_release_kept_as_text_are_read() -> None:
     column = pa.array([str(10**30), None, str(-(10**40))], pa.string())
     assert fractions_of([column, column])[0][0] == [10**30, None, -(10**40)]
+
+
+def test_a_result_is_looked_at_while_its_parts_are_written(demo_books: Door) -> None:
+    report, looks = demo_books.metric("revenue", scenarios={"A": "actual"}, period="2026-01"), count()
+    with stopped_by(partial(next, looks)):
+        keep(report)
+    assert next(looks) >= 3
