@@ -6,6 +6,7 @@ other substrings. It tries close spellings only if nothing else matches. It appl
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from unicodedata import unidata_version
 
 import polars as pl
@@ -14,7 +15,7 @@ from msgspec import Struct
 from engine.books.books import MEMBER_BYTES, Books
 from engine.books.folding import fold
 from engine.books.reader import Reader
-from engine.books.search_index import SPELLED, Best, Index, SeenRows, read_index, tables_of
+from engine.books.search_index import ROW, SPELLED, Best, Index, SeenRows, read_index, tables_of
 from engine.books.search_rows import DimensionRows, TreeNodes, derived_rows, described, leaf_rows, named_rows, tree_rows
 from engine.books.search_sight import BITS, seen_rows
 from engine.books.word_search import best_of_word, suits
@@ -325,6 +326,16 @@ def closest_members(name: str, dimension: str, reader: Reader) -> Sequence[str]:
     best = members.best(fold(name[:LONGEST_QUERY]), Limits(MOST_CLOSE, MOST_CLOSE))
     places = sorted((*best.records[:MOST_CLOSE], *best.nodes[:MOST_CLOSE]))
     return [members.index.rows["id"][row] for _, row in places[:MOST_CLOSE]]
+
+
+def first_ids(dimension: str, count: int, reader: Reader) -> Iterator[str]:
+    """Yield the first visible ids of a dimension in display order. Opens the members only of one without an index."""
+    index = index_of(reader)
+    if dimension in index.spans:
+        rows = index.listing(seen_rows(index, dimension, reader), (count, count))[ROW]
+        yield from index.rows["id"][rows]
+    else:
+        yield from islice(reader.visible_ids(dimension), count)
 
 
 def hits(rows: Rows, index: Index, reader: Reader) -> tuple[Hit, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.books.reader import Reader
-from engine.books.search import is_findable
+from engine.books.search import first_ids, is_findable
 from engine.model.aggregation import MemberAggregation
 from engine.model.calendar.periods import Grain, PeriodRange
 from engine.model.catalogue import PERIOD, Base, DimensionKind, Domain, Metric, MetricLine, Statement
@@ -208,7 +208,7 @@ def search_example(caller: Caller) -> Iterator[Example]:
 
 def visible_members(dimension: str, reader: Reader) -> Iterator[str]:
     """Yield the visible members of a dimension that a refusal can name, among the first."""
-    yield from filter(is_short, islice(reader.visible_ids(dimension), MAX_TRIED))
+    yield from filter(is_short, first_ids(dimension, MAX_TRIED, reader))
 
 
 def is_short(member: str) -> bool:

@@ -5,6 +5,7 @@ opens none of them. Close spellings are told apart only by that nothing matches 
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 from unicodedata import category
 
@@ -16,7 +17,7 @@ from engine.books import word_search
 from engine.books.folding import fold, fold_whole
 from engine.books.member_names import find_by_name
 from engine.books.reader import Reader, code_of, label_of, path_of
-from engine.books.search import CLOSE_SPELLING, WHY, Hit, is_findable, search
+from engine.books.search import CLOSE_SPELLING, WHY, Hit, first_ids, is_findable, search
 from engine.model.catalogue import DimensionKind
 from engine.model.errors import Unavailable
 from engine.model.requests import SearchRequest
@@ -162,3 +163,17 @@ def test_a_name_stands_for_what_a_look_at_each_member_finds(data: st.DataObject,
             exact = [member for member, text in called if text == name]
             expected = exact if len(exact) == 1 else list(dict.fromkeys(member for member, _ in called))
             assert find_by_name(dimension, [name], reader) == ({name: expected} if expected else {})
+
+
+@given(known=seen_books(), count=st.integers(1, 6))
+def test_the_first_ids_are_those_that_a_reader_sees(known: SEEN, count: int) -> None:
+    """Examples of tools are made of them, without opening a tree."""
+    with folder_in_memory() as folder:
+        reader = ScopedTools(*known, folder / "seen").caller(10_000).reader
+        for key in reader.dimensions:
+            if is_findable(reader.dimensions[key]):
+                try:
+                    expected = list(islice(reader.visible_ids(key), count))
+                except Unavailable:
+                    continue
+                assert list(first_ids(key, count, reader)) == expected
