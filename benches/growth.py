@@ -34,6 +34,7 @@ from engine.model.scope import EVERYTHING
 from engine.present.answers.budget import DataRef
 from engine.present.answers.reports import answer
 from server.feeds.instance import read_instance
+from server.stores.memory import MemorySnapshots
 from tests.support.books.loads import load_feeds
 
 ROUNDS = 3
@@ -42,6 +43,7 @@ MILLISECOND = 1000
 PERIOD = "2026-01"
 BUDGET = 10_000
 LOADS = 1_600, 9_000, 50_000
+HOUR, KEPT_ONCE, KEPT_BYTES = 3600, 1_000, 4_000
 KEPT = DataRef("ds_" + "a" * 32)
 Work = Callable[[], object]
 
@@ -173,6 +175,19 @@ def load_beside_trees(size: int) -> Work:
     return work
 
 
+def kept_and_opened(size: int) -> Work:
+    """Return how results are kept and opened beside many others."""
+    store = MemorySnapshots(HOUR, HOUR)
+
+    def work(count: int = KEPT_ONCE) -> None:
+        for _ in range(count):
+            with store.keeping("ann", bytes(KEPT_BYTES)) as reference:
+                store.open("ann", reference)
+
+    work(size)
+    return work
+
+
 def scenarios(size: int) -> GrownBooks:
     """Return books of many scenarios."""
     return GrownBooks(scenarios=size, dimensions=2)
@@ -224,6 +239,7 @@ ROWS = (
     Growth("loads of a month, 20 later reports", LOADS, partial(restricted_report, calls=20), 100),
     Growth("loads of a month, list_bindings 20 times", LOADS, partial(listed_feeds, calls=20), 400),
     Growth("loads of a month, readiness once more", LOADS, looked_at_again, 5),
+    Growth("kept results, 1,000 more kept and opened", (2_000, 10_000, 60_000), kept_and_opened, 100),
     Growth("lines of a statement", (16, 100, 500), long_statement, 1_000),
     Growth("members that are searched", (30_000, 200_000, 1_000_000), later_search, 10),
     Growth("members that a process searches first", (30_000, 200_000, 1_000_000), first_search, 300),

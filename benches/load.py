@@ -25,6 +25,7 @@ import duckdb
 
 from benches.books import DEMO, ROOT
 from benches.page import README, write_block
+from benches.wide_rows import write_wide
 from server.run.embedded.binaries import known_binaries
 from server.run.embedded.users import hand_over, server_user
 from tests.support.engines.postgres import run_unprivileged
@@ -130,6 +131,15 @@ def ledger(rows: int) -> LedgerFile:
     return made
 
 
+def wide_file(rows: int) -> LedgerFile:
+    """Return facts with twenty columns at a size, made once and kept in out/."""
+    made = LedgerFile(ROOT / "out" / "benches" / f"load-wide-{rows}", rows)
+    if not (made.home / "members").exists():
+        print(f"generating {rows:,} rows of twenty columns …")
+        write_wide(made.home, rows)
+    return made
+
+
 def tieout(of: LedgerFile, state: Path, feeds: Sequence[str]) -> list[str | Path]:
     """Return the command that loads some feeds into a state folder."""
     command = Path(sys.executable).with_name("tieout")
@@ -227,6 +237,13 @@ def agree(of: LedgerFile, counted: Sequence[str], run: Run) -> None:
         raise SystemExit(f"{of.rows:,} rows were to be loaded: {run.said}")
 
 
+def wide_row(rows: int) -> str:
+    """Load facts with twenty columns once, print it, and return its row of the table."""
+    run, name = into_tieout(wide_file(rows)), "Tieout load, 20 columns"
+    print(f"{name:38} {run.seconds:8.2f} s {rows / run.seconds:12,.0f} rows/s   peak {run.peak:8,.0f} MB")
+    return f"| {rows:,} | {name} | {run.seconds:.2f} | {rows / run.seconds:,.0f} | {run.peak:,.0f} |"
+
+
 def main(rows: int) -> None:
     """Run the bench at a tenth of a size and at that size, and write its table."""
     table = ["| rows of one CSV file | by | seconds | rows a second | peak memory, MB |", "|--:|---|--:|--:|--:|"]
@@ -250,4 +267,5 @@ def main(rows: int) -> None:
             rate = size / seconds
             print(f"{name:38} {seconds:8.2f} s {rate:12,.0f} rows/s   peak {peak:8,.0f} MB")
             table.append(f"| {size:,} | {name} | {seconds:.2f} | {rate:,.0f} | {peak:,.0f} |")
+        table.append(wide_row(size))
     write_block(README, "load", table)
