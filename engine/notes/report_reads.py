@@ -5,11 +5,13 @@ from functools import cached_property
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.books.reader import FactRead
 from engine.model.catalogue import Base
 from engine.model.exact import Exact
 from engine.notes.currency_notes import (
+    MIXED,
     CurrencyRead,
     CurrencyUse,
     UnitUse,
@@ -22,7 +24,7 @@ from engine.notes.outside_notes import LeafRead
 from engine.notes.unassigned_notes import Keys, unassigned_plans
 from engine.notes.weight_notes import unbroken_plan
 from engine.plans.figures import FigurePlan, Figures
-from engine.plans.framed_figures import FramedFigures, MemberRank, ranked
+from engine.plans.framed_figures import FramedFigures, MemberRank, contributing, ranked
 from engine.queries.values import Ranking
 
 NO_PLANS: Mapping[Keys, FigurePlan] = {}
@@ -38,6 +40,7 @@ class ReportReads(Struct, frozen=True):
     outside: Sequence[LeafRead] = ()
     currencies: Sequence[CurrencyRead] = ()
     ranking: Ranking | None = None  # of the members, if their sums stay in frames
+    contributions: bool = False  # whether they are ranked by what they contribute to a variance
 
     @property
     def plans(self) -> Iterator[FigurePlan]:
@@ -58,38 +61,40 @@ class ReportReads(Struct, frozen=True):
         def finished(plan: FigurePlan) -> Figures:
             return plan.finish([next(frames) for _ in plan.batches])
 
-        if self.ranking:
-            figures, order, rank = self._ranked(self.ranking, frames)
-        else:
-            figures, order, rank = finished(self.plan), finished(self.order) if self.order else None, None
-        return ReportFigures(
+        ordering = [self.plan, *([self.order] if self.order else [])]
+        framed = [FramedFigures.of(plan, [next(frames) for _ in plan.batches]) for plan in ordering if self.ranking]
+        figures, *order = (Figures(plan, {}) if framed else finished(plan) for plan in ordering)
+        found = ReportFigures(
             plan=self.plan,
             reads=self,
             figures=figures,
-            order=order,
-            rank=rank,
+            order=order[0] if order else None,
+            rank=None,
             unbroken=finished(self.unbroken) if self.unbroken else None,
             unassigned={keys: finished(plan) for keys, plan in self.unassigned.items()},
             outside=[next(frames) for _ in self.outside],
             currencies=[next(frames) for _ in self.currencies],
         )
+        return self._ranked(found, *framed) if framed else found
 
     def _ranked(
-        self, ranking: Ranking, frames: Iterator[Sequence[pl.DataFrame]]
-    ) -> tuple[Figures, Figures | None, MemberRank | None]:
-        """Return the figures of the members that a ranking shows, and their order; those of all where frames lack it.
+        self, found: "ReportFigures", figures: FramedFigures, order: FramedFigures | None = None
+    ) -> "ReportFigures":
+        """Return what was read with the figures of the members that a ranking shows, or with those of all.
 
-        A formula that is missing in the total may be there in a member that is not shown, which a note asks for.
+        The others of several currencies have those of all members. A formula that is missing in the total may be there
+        in a member that is not shown, which a note asks for.
         """
-        figures = FramedFigures.of(self.plan, [next(frames) for _ in self.plan.batches])
-        order = FramedFigures.of(self.order, [next(frames) for _ in self.order.batches]) if self.order else None
-        rank = ranked(figures, order, ranking)
+        rank = None if self.ranking is None or found.currency == MIXED else self._rank(self.ranking, figures, order)
         if rank is not None:
             only, formulas = figures.only(rank.shown), self.plan.reads.formulas.values()
             totals = (only.of(formula, read)[-1] for formula in formulas for read in self.plan.distinct_reads)
             if all(isinstance(total, Exact) for total in totals):
-                return only, None, rank
-        return figures.whole(), order.whole() if order else None, None
+                return replace(found, figures=only, order=None, rank=rank)
+        return replace(found, figures=figures.whole(), order=order.whole() if order else None)
+
+    def _rank(self, ranking: Ranking, figures: FramedFigures, order: FramedFigures | None) -> MemberRank | None:
+        return contributing(figures, ranking.top or 0) if self.contributions else ranked(figures, order, ranking)
 
 
 class ReportFigures(Struct, frozen=True, dict=True):

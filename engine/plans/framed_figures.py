@@ -33,6 +33,7 @@ class MemberRank(Struct, frozen=True):
 
     shown: Sequence[str]
     count: int
+    sides: tuple[Exact, Exact] | None = None  # of a variance whose contributions are ranked: what all members add up to
 
 
 class MemberColumn(Struct, frozen=True):
@@ -216,10 +217,45 @@ def ranked(figures: FramedFigures, order: FramedFigures | None, ranking: Ranking
     except NotInFrames:
         return None
     first = [ids[at] for at in foremost(rows, column, ids, top, asc=ranking.asc)]
-    if len(first) < top:
-        blank = held.filter(~held.is_in(rows[MEMBER].implode()))
-        first += sorted(ids[at] for at in watched(blank.to_list()))[: top - len(first)]
-    return MemberRank(first, held.len())
+    return MemberRank([*first, *blank_members(held, rows, ids, top - len(first))], held.len())
+
+
+def contributing(figures: FramedFigures, top: int) -> MemberRank | None:
+    """Return the members that contribute most to the variance of a sum, the only column; None if frames lack them.
+
+    The sign of a contribution does not count, and a missing side counts as 0.
+    """
+    plan, ids = figures.plan, figures.plan.axes[0].ids
+    (row, *_), (reads,) = plan.rows, plan.columns
+    if row.expression is None:
+        return None
+    try:
+        sides = [figures.column(row.expression, read) for read in reads]
+        less = difference(sides[0], sides[1], (True, True), relative=False)
+        sizes = replace(less, rows=less.rows.with_columns(pl.col(AMOUNT).abs()))
+        each = [sizes.rows, *(total_of(side) for side in sides)]
+        rows, *totals = pl.collect_all([rows.lazy() for rows in each], engine="in-memory")
+        held = figures.held
+    except NotInFrames:
+        return None
+    first = [ids[at] for at in foremost(rows, sizes, ids, top, asc=False)]
+    a, b = (Exact(total.item() or 0, side.denominator) for total, side in zip(totals, sides, strict=True))
+    return MemberRank([*first, *blank_members(held, rows, ids, top - len(first))], held.len(), (a, b))
+
+
+def total_of(column: MemberColumn) -> pl.LazyFrame:
+    """Return the sum of the figures of all members."""
+    if column.is_quotient:
+        raise NotInFrames
+    return column.rows.select(pl.col(AMOUNT).cast(type_of(column.bound)).sum())
+
+
+def blank_members(held: pl.Series, rows: pl.DataFrame, ids: Sequence[str], count: int) -> Sequence[str]:
+    """Return the first members without a figure, by id."""
+    if count <= 0 or held.len() == rows.height:
+        return ()
+    blank = held.filter(~held.is_in(rows[MEMBER].implode())).to_list()
+    return sorted(ids[at] for at in watched(blank))[:count]
 
 
 def foremost(rows: pl.DataFrame, column: MemberColumn, ids: Sequence[str], top: int, *, asc: bool) -> list[int]:

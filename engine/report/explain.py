@@ -21,7 +21,7 @@ from engine.notes.table import report_notes
 from engine.notes.unassigned_notes import unassigned_plans
 from engine.notes.weight_notes import differing_total, uneven_rows
 from engine.plans.day_causes import NO_ROWS
-from engine.plans.figure_forms import FigureForm, RatioForm, form_of
+from engine.plans.figure_forms import FigureForm, RatioForm, SumForm, form_of
 from engine.plans.figures import FigurePlan, Figures, MetricPlan
 from engine.plans.freshness import Freshness, freshness
 from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
@@ -30,11 +30,12 @@ from engine.plans.windows import ColumnRead, DateWindow, shifted_window
 from engine.queries.explanations import LINES, ExplainQuery, said_of_by
 from engine.queries.filters import filter_of
 from engine.queries.times import joined
-from engine.queries.values import Query, ScenarioColumn
+from engine.queries.values import Query, Ranking, ScenarioColumn
 from engine.report.currencies import shown_currencies
 from engine.report.data import Comparison
 from engine.report.explained_lists import ExplainedFigure, SidePairs, by_lines, by_members, present
 from engine.report.explanation import ExplainedList, Explanation, frame_of
+from engine.report.ranking import stays_in_frames
 from engine.report.run import column_of, made_of
 
 WITHOUT = ("shared_rows", "weighted_rows")  # notes of reports: the lists tell of their rows and totals themselves
@@ -56,12 +57,20 @@ def explain(
     if asked.variance is None:
         plan = FigurePlan((figure.row,), asked.whole, reader, stop)
         return made(figure, plan, (), (None, None), asked.whole.notes, {}, reader.catalogue.currency)
-    plans = plans_of(figure, reader, stop)
+    ranking = Ranking(line=0, column=0, asc=False, top=asked.top)
+    plans = {key: in_frames(plan, figure, ranking) for key, plan in plans_of(figure, reader, stop).items()}
     for plan in plans.values():
         with said_of_by():
-            admit(report_size(plan, None, most_groups, admit))
+            admit(report_size(plan, ranking if plan.framed else None, most_groups, admit))
     reads = [
-        ReportReads(plan, unassigned=unassigned_plans(plan), currencies=currency_reads(plan)) for plan in plans.values()
+        ReportReads(
+            plan,
+            unassigned=unassigned_plans(plan),
+            currencies=currency_reads(plan),
+            ranking=ranking if plan.framed else None,
+            contributions=plan.framed,
+        )
+        for plan in plans.values()
     ]
     found = dict(zip(plans, collected(reads), strict=True))
     whole = next(known for known in found.values() if not known.figures.plan.reads.topped)
@@ -164,6 +173,12 @@ def plans_of(figure: ExplainedFigure, reader: Reader, stop: Stop) -> dict[str, F
     return plans
 
 
+def in_frames(plan: FigurePlan, figure: ExplainedFigure, ranking: Ranking) -> FigurePlan:
+    """Return a plan whose sums stay in frames, where its members are many and those of a sum; else the plan."""
+    is_sum = isinstance(figure.form, SumForm) and figure.volume is None and not plan.query.time
+    return replace(plan, framed=True) if is_sum and stays_in_frames(plan, ranking) else plan
+
+
 def one_level_below(query: Query, key: str, expression: Expression, reader: Reader) -> Query:
     """Return a breakdown of what lies below the nodes of its tree that a figure's own restriction names."""
     named = {tuple(cut for cut in base.where if cut.dimension == key)[-1:] for base in expression.bases}
@@ -245,7 +260,8 @@ def make_up_total(windows: Sequence[DateWindow]) -> bool:
 
 def list_of(key: str, figure: ExplainedFigure, found: ReportFigures) -> ExplainedList:
     """Return one list of an explanation."""
-    return (by_lines if key == LINES else by_members)(key, figure, shown_currencies(found))
+    currencies = shown_currencies(found)
+    return by_lines(key, figure, currencies) if key == LINES else by_members(key, figure, currencies, found.rank)
 
 
 def notes_of(

@@ -14,6 +14,7 @@ from engine.model.stopping import watched
 from engine.notes.shared_rows import members_sharing
 from engine.plans.figure_forms import FigureForm, RatioForm, terms_of_sum
 from engine.plans.figures import FigurePlan, Figures
+from engine.plans.framed_figures import MemberRank
 from engine.plans.places import Coordinates
 from engine.plans.rows import Expression, FormulaExpression, Row, metric_row, statement_rows
 from engine.plans.variances import Variances
@@ -165,6 +166,7 @@ class Candidates(Struct, frozen=True):
     effects: Sequence[MemberEffect]
     row: MakeRow
     fold: Fold
+    rank: MemberRank | None = None  # the members of the dimension, where these are those that contribute most
 
     def rows(self, asked: ExplainQuery, larger: Exact) -> list[ExplainedRow]:
         """Return the rows to show by absolute contribution, then id, and one for the others."""
@@ -175,11 +177,21 @@ class Candidates(Struct, frozen=True):
         shown = [at for at in order[: asked.top] if not sizes[at] < least]
         others = order[len(shown) :]
         rows = [with_effect(self.row(at), self.effects[at]) for at in watched(shown)]
-        if others:
-            a, b = self.fold(others)
-            row = ExplainedRow(key=OTHERS, label=OTHERS_LABEL, a=a, b=b, contribution=ZERO, holds=len(others))
-            rows.append(with_effect(row, effect_of([self.effects[at] for at in watched(others)])))
+        if self.rank and self.rank.sides and self.rank.count > len(shown):
+            whole, own = self.rank.sides, self.fold(shown)
+            rest = (whole[0] - (own[0] or ZERO), whole[1] - (own[1] or ZERO))
+            rows.append(others_row(rest, self.rank.count - len(shown), MemberEffect(difference(rest))))
+        elif others:
+            effect = effect_of([self.effects[at] for at in watched(others)])
+            rows.append(others_row(self.fold(others), len(others), effect))
         return rows
+
+
+def others_row(sides: Known, holds: int, effect: MemberEffect) -> ExplainedRow:
+    """Return the row of the others."""
+    a, b = sides
+    row = ExplainedRow(key=OTHERS, label=OTHERS_LABEL, a=a, b=b, contribution=ZERO, holds=holds)
+    return with_effect(row, effect)
 
 
 def with_effect(row: ExplainedRow, effect: MemberEffect) -> ExplainedRow:
@@ -195,9 +207,12 @@ def list_made(by: str, rest: str | None, sides: Known, rows: Sequence[ExplainedR
 # By the members of a dimension.
 
 
-def by_members(by: str, figure: ExplainedFigure, currencies: ShownCurrencies) -> ExplainedList:
-    """Return the list of the members of a dimension, without rows if a side of their total is blank."""
-    made = members_list(by, figure, currencies.figures)
+def by_members(by: str, figure: ExplainedFigure, currencies: ShownCurrencies, rank: MemberRank | None) -> ExplainedList:
+    """Return the list of the members of a dimension, without rows if a side of their total is blank.
+
+    `rank` are those that contribute most, where the figures are those of these alone.
+    """
+    made = members_list(by, figure, currencies.figures, rank)
     shown = [(row.key,) for row in watched(made.rows)]
 
     def unit(row: ExplainedRow) -> str | None:
@@ -210,7 +225,7 @@ def by_members(by: str, figure: ExplainedFigure, currencies: ShownCurrencies) ->
     return replace(made, rows=tuple(replace(row, unit=unit(row)) for row in watched(made.rows)))
 
 
-def members_list(by: str, figure: ExplainedFigure, figures: Figures) -> ExplainedList:
+def members_list(by: str, figure: ExplainedFigure, figures: Figures, rank: MemberRank | None) -> ExplainedList:
     """Return the list of the members of a dimension; none of its rows says its unit."""
     pairs = SidePairs(figures)
     a, b = map(present, pairs.totals(figure.expression))
@@ -229,8 +244,9 @@ def members_list(by: str, figure: ExplainedFigure, figures: Figures) -> Explaine
         [MemberEffect(difference(pair)) for pair in watched(weighed)],
         pairs.row_maker(own),
         lambda others: added([weighed[at] for at in watched(others)]),
+        rank,
     )
-    whole = added(weighed)
+    whole = rank.sides if rank and rank.sides else added(weighed)
     twice = (a - whole[0], b - whole[1])
     shared = ExplainedRow(key=SHARED, label="Shared", a=twice[0], b=twice[1], contribution=difference(twice))
     rows = with_drill_of_others(members.rows(figure.asked, larger), pairs, (a, b))

@@ -53,11 +53,11 @@ def report_table(plan: FigurePlan, found: ReportFigures, ranking: Ranking | None
 def stays_in_frames(plan: FigurePlan, ranking: Ranking) -> bool:
     """Tell whether the sums of a ranked report stay in frames until it is known which members are shown.
 
-    They do where members are many, and where neither a note nor a currency asks for the figures of those not shown.
+    They do where members are many, and where no note asks for the figures of those that are not shown.
     """
     if ranking.top is None or len(plan.axes) != 1 or len(plan.axes[0].ids) <= max(MAX_SMALL, ranking.top):
         return False
-    if any(base.counted or base.measure.currency for base in plan.bases) or plan.into_total(plan.axes[0]):
+    if any(base.counted for base in plan.bases) or plan.into_total(plan.axes[0]):
         return False
     if plan.query.nests or not all(all(plan.availability.across[domain]) for domain in plan.domains):
         return False

@@ -1,4 +1,4 @@
-"""The law of frames: a ranking has the same bytes whether the sums of its members stay in frames or not."""
+"""The law of frames: rankings and explanations are the same whether the sums of members stay in frames or not."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,13 +12,21 @@ from hypothesis import strategies as st
 from engine.door import Door
 from engine.model.errors import Refusal
 from engine.plans.framed_figures import FramedFigures
+from engine.queries.explanations import explain_query
 from engine.report import ranking
+from engine.report.explain import explain
+from server.caller.caller import Caller
 from tests.laws.oracle.asking import ask, told
 from tests.laws.oracle.books import OracleBooks
 from tests.laws.oracle.requests import OF_METRICS, OracleRequest, requests
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import opened
+from tests.laws.scoped.calls import LARGE, variance
+from tests.laws.scoped.law import seen_books
+from tests.laws.scoped.writing import ScopedTools
 from tests.laws.test_ranking import RANKABLE
+from tests.laws.test_variances import Known, asked_of
+from tests.support.engines.memory import folder_in_memory
 
 ENDLESS = 10**9
 DRAWN = 60  # books whose rankings are counted
@@ -72,6 +80,48 @@ def hold(data: st.DataObject, books: OracleBooks) -> Counter[str]:
 @given(data=st.data(), books=random_books())
 def test_a_ranking_in_frames_has_the_bytes_of_one_in_lists(data: st.DataObject, books: OracleBooks) -> None:
     hold(data, books)
+
+
+@given(known=seen_books(), drawn=st.lists(variance(), min_size=10, max_size=20))
+def test_an_explanation_in_frames_is_that_of_lists(known: Known, drawn: list[dict[str, Any]]) -> None:
+    hold_explained(known, drawn)
+
+
+def hold_explained(known: Known, drawn: list[dict[str, Any]]) -> Counter[str]:
+    """Hold some explanations in frames to those of lists, and return how many stayed in frames."""
+    counts: Counter[str] = Counter()
+    with folder_in_memory() as folder, folder_in_memory() as other:
+        listed, framed = (ScopedTools(*known, each).caller(LARGE) for each in (folder, other))
+        for arguments in ({**named, "top": 1 + at % 2} for at, named in enumerate(drawn)):
+            with members_in_lists(ENDLESS):
+                expected = explained(listed, arguments)
+            with members_in_lists(0) as seen:
+                found = explained(framed, arguments)
+            assert found == expected, arguments
+            counts += seen
+    return counts
+
+
+def explained(caller: Caller, arguments: dict[str, Any]) -> object:
+    """Return all that an explanation tells, or its refusal."""
+    try:
+        found = explain(explain_query(asked_of(arguments), caller.reader), caller.reader)
+    except Refusal as refused:
+        return refused.as_data()
+    return found.a, found.b, found.lists, found.notes
+
+
+def test_many_explanations_of_the_law_stay_in_frames() -> None:
+    counts: Counter[str] = Counter()
+
+    @seed(20261129)
+    @settings(max_examples=10, database=None)
+    @given(known=seen_books(), drawn=st.lists(variance(), min_size=10, max_size=20))
+    def drawn(known: Known, drawn: list[dict[str, Any]]) -> None:
+        counts.update(hold_explained(known, drawn))
+
+    drawn()
+    assert counts["ranked"] > 5
 
 
 def test_most_rankings_of_the_law_stay_in_frames() -> None:

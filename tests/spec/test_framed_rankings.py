@@ -1,4 +1,4 @@
-"""Rankings of many members: their sums stay in frames, and what is shown is exact.
+"""Rankings and explanations of many members: their sums stay in frames, and what is shown is exact.
 
 Rules: Ranking.
 """
@@ -14,13 +14,15 @@ import pytest
 from engine.door import Door
 from engine.model.errors import BadArguments
 from engine.model.exact import Exact
-from engine.model.requests import ColumnRequest, MetricRequest
+from engine.model.requests import ColumnRequest, ExplainRequest, MetricRequest
 from engine.plans import class_members
 from engine.plans.figures import plan_metrics
 from engine.plans.framed_figures import FramedFigures
 from engine.plans.report_size import ReportSize
+from engine.queries.explanations import explain_query
 from engine.queries.reports import metric_query
 from engine.report import ranking
+from engine.report.explain import explain
 from engine.report.report import Report
 from engine.report.run import run
 from tests.support.books.small import small_books
@@ -177,3 +179,64 @@ def test_what_stays_in_frames_is_admitted_before_anything_is_read(tmp_path: Path
     with pytest.raises(BadArguments, match="no memory"):
         run(plan, admit=refuse)
     assert framed == []
+
+
+def test_contributions_of_many_members_are_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = Random(11)
+    cents = {(scenario, at): drawn.randint(-(10**7), 10**7) for scenario in ("actual", "budget") for at in range(MANY)}
+    cents |= {(scenario, MANY): cents.pop((scenario, 3)) for scenario in ("actual", "budget")}  # a gap in the ids
+    rows = (f"2021-02-05 {scenario} K{at:05} {amount / 100:.2f} 1" for (scenario, at), amount in cents.items())
+    books = shop(tmp_path, rows)
+    made = counted(monkeypatch)
+    asked = ExplainRequest(
+        metric="revenue",
+        scenarios=("actual", "budget"),
+        by=("customer",),
+        top=5,
+        period_start="2021",
+        period_end="2021",
+    )
+    found = explain(explain_query(asked, books.reader), books.reader)
+    sides = {at: (cents["actual", at], cents["budget", at]) for _, at in cents}
+    ordered = sorted(sides, key=lambda at: (-abs(sides[at][0] - sides[at][1]), at))
+    shown = [(f"K{at:05}", *sides[at]) for at in ordered[:5]]
+    others = ("(others)", *(sum(sides[at][side] for at in ordered[5:]) for side in (0, 1)))
+    (listed,) = found.lists
+    told = [
+        (row.key, *(Fraction(side.numerator * 100, side.denominator) for side in (row.a, row.b) if side))
+        for row in listed.rows
+    ]
+    assert made == [5]
+    assert told == [*shown, others]
+    assert listed.rows[-1].holds == MANY - 5
+    assert sum(Fraction(row.contribution.numerator, row.contribution.denominator) for row in listed.rows) == Fraction(
+        sum(a - b for a, b in sides.values()), 100
+    )
+
+
+def test_the_currency_of_others_is_that_of_all_members(tmp_path: Path, framed: list[int]) -> None:
+    rows = (("A", "EUR", 9), ("B", "USD", 5), ("C", "USD", 4), ("D", "USD", 3))
+    books = small_books(
+        tmp_path,
+        facts={
+            "gl": "\n".join(
+                (
+                    "date scenario customer ccy amount",
+                    *(f"2021-01-05 actual {name} {ccy} {amount}" for name, ccy, amount in rows),
+                )
+            )
+        },
+        domains={
+            "gl": "time: {column: date}\ndimensions: {customer: customer, ccy: ccy}\n"
+            "measures: {amount: {places: 2, currency: ccy}}\nmetrics:\n  revenue: {measure: amount}\n"
+        },
+        dimensions=f"{DIMENSIONS}ccy: {{kind: leaf}}\n",
+    )
+    mixed = books.metric("revenue", scenarios=A, period="2021", dimensions=["customer"], top=1)
+    assert [place.currency for place in mixed.places] == ["EUR", "USD", None]
+    assert framed == []
+    alone = books.metric(
+        "revenue", scenarios=A, period="2021", dimensions=["customer"], top=1, filters={"ccy": ["USD"]}
+    )
+    assert shown(alone) == [("B", 5), ("(others)", 7), ("total", 12)]
+    assert framed == [1]
