@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.books import search_index
-from engine.books.search import MOST
+from engine.books import search_index, word_search
+from engine.books.search import MOST, findable_members
 from engine.door import Door, open_books
 from engine.model.errors import BadArguments, DimensionUnavailable, Refusal, Unavailable, UnknownName
 from engine.model.stopping import never
@@ -218,6 +218,21 @@ def test_many_matches_and_few_are_ranked_alike(
     expected = find(many, query)
     monkeypatch.setattr(search_index, "FEW", few)
     assert find(many, query) == expected
+
+
+@pytest.mark.parametrize("query", ["mullersohne", "muller", "k1", "a", "own", "europe", "ohne", "zzyzx"])
+@pytest.mark.parametrize("limit", [1, 50])
+def test_a_word_finds_the_same_among_many_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str, limit: int
+) -> None:
+    """Sorted tables tell which texts begin with it, and nothing begins with words that a space parts."""
+    territory = TERRITORY.replace("HQ", "-")  # no leaf lends a node its name, so all is seen
+    books = books_of(tmp_path, tables={"customer": CUSTOMERS, "territory": territory, "channel": CHANNEL})
+    expected = find(books, query, limit=limit)
+    monkeypatch.setattr(word_search, "MANY", 0)
+    members = findable_members(None, books.reader)
+    assert word_search.suits(query, members.index, members.seen)
+    assert find(books, query, limit=limit) == expected
 
 
 def test_each_section_has_its_own_default_limit(many: Door) -> None:
