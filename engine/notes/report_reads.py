@@ -1,6 +1,7 @@
 """Report reads: the figures of a report, and what its ranking and its notes read besides, in one collect."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 
 import polars as pl
@@ -23,6 +24,7 @@ from engine.notes.currency_notes import (
 from engine.notes.outside_notes import LeafRead
 from engine.notes.unassigned_notes import Keys, unassigned_plans
 from engine.notes.weight_notes import unbroken_plan
+from engine.plans.class_members import NotInFrames
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.framed_figures import FramedFigures, MemberRank, contributing, ranked
 from engine.queries.values import Ranking
@@ -86,12 +88,14 @@ class ReportReads(Struct, frozen=True):
         in a member that is not shown, which a note asks for.
         """
         rank = None if self.ranking is None or found.currency == MIXED else self._rank(self.ranking, figures, order)
-        if rank is not None:
-            only, formulas = figures.only(rank.shown), self.plan.reads.formulas.values()
-            totals = (only.of(formula, read)[-1] for formula in formulas for read in self.plan.distinct_reads)
-            if all(isinstance(total, Exact) for total in totals):
+        with suppress(NotInFrames):
+            if rank is not None and self._has_totals(only := figures.only(rank.shown)):
                 return replace(found, figures=only, order=None, rank=rank)
         return replace(found, figures=figures.whole(), order=order.whole() if order else None)
+
+    def _has_totals(self, figures: Figures) -> bool:
+        formulas, reads = self.plan.reads.formulas.values(), self.plan.distinct_reads
+        return all(isinstance(figures.of(formula, read)[-1], Exact) for formula in formulas for read in reads)
 
     def _rank(self, ranking: Ranking, figures: FramedFigures, order: FramedFigures | None) -> MemberRank | None:
         return contributing(figures, ranking.top or 0) if self.contributions else ranked(figures, order, ranking)

@@ -37,7 +37,7 @@ def factors_column(factors: Sequence[int | None]) -> pl.Series:
 
 def largest(factors: pl.Series) -> int:
     """Return the largest absolute value of a column of factors, 1 at least."""
-    return max(1, *(abs(int(bound)) for bound in (factors.min(), factors.max()) if isinstance(bound, int)), 0)
+    return max([1, *(abs(bound) for bound in (factors.min(), factors.max()) if isinstance(bound, int))])
 
 
 class MemberFactors(Struct, frozen=True):
@@ -75,7 +75,7 @@ class ClassMembers(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def classes(self) -> Mapping[str, Sequence[LeafClass]]:
         """The classes of each key."""
-        return {known.leaf: known.classes for known in self.group.classes}
+        return {of_key.leaf: of_key.classes for of_key in self.group.classes}
 
     @cached_property
     def edges(self) -> pl.DataFrame:
@@ -83,8 +83,8 @@ class ClassMembers(Struct, frozen=True, eq=False, dict=True):
         order, unit, key = self.axis.order, self.axis.denominator, self.axis.key
         each = [
             (number, order[member], weight.numerator * (unit // weight.denominator))
-            for number, known in enumerate(watched(self.classes[self.axis.leaf]))
-            for member, weight in known.in_members.get(key, ())
+            for number, leaf_class in enumerate(watched(self.classes[self.axis.leaf]))
+            for member, weight in leaf_class.in_members.get(key, ())
         ]
         classes, members, weights = zip(*each, strict=True) if each else ((), (), ())
         return pl.DataFrame(
@@ -101,10 +101,10 @@ class ClassMembers(Struct, frozen=True, eq=False, dict=True):
         numbers: dict[Hashable, int] = {}
         firsts: list[LeafClass] = []
         of_class = []
-        for known in watched(self.classes[self.axis.leaf]):
-            number = numbers.setdefault(weights_of(known), len(firsts))
+        for leaf_class in watched(self.classes[self.axis.leaf]):
+            number = numbers.setdefault(weights_of(leaf_class), len(firsts))
             if number == len(firsts):
-                firsts.append(known)
+                firsts.append(leaf_class)
             of_class.append(number)
         return pl.Series(ALIKE, of_class, pl.UInt32), firsts
 
@@ -112,11 +112,11 @@ class ClassMembers(Struct, frozen=True, eq=False, dict=True):
     def rest(self) -> pl.Series:
         """For each class, the first of those that count alike in the total."""
         numbers: dict[Hashable, int] = {}
-        each = enumerate(watched(self.classes[self.axis.leaf]))
-        totals = [
-            numbers.setdefault((weights_of(known), *map(pair, known.in_totals.values())), at) for at, known in each
+        firsts = [
+            numbers.setdefault((weights_of(leaf_class), *map(pair, leaf_class.in_totals.values())), at)
+            for at, leaf_class in enumerate(watched(self.classes[self.axis.leaf]))
         ]
-        return pl.Series(totals, dtype=pl.UInt32)
+        return pl.Series(firsts, dtype=pl.UInt32)
 
     def classes_of(self, members: Collection[str]) -> pl.Series:
         """Return the classes that count in some members."""
@@ -127,7 +127,7 @@ class ClassMembers(Struct, frozen=True, eq=False, dict=True):
     def factors(self, position: int) -> MemberFactors:
         """Return the members that each class counts in of a base; a factor is what a sum counts times in one.
 
-        In a group with other keys their weights are left out: see `weights`.
+        In a group with other keys their weights are left out: `weighed` multiplies them.
         """
         leaf, group = self.axis.leaf, self.group
         of_class, firsts = self.alike
@@ -167,10 +167,10 @@ class ClassMembers(Struct, frozen=True, eq=False, dict=True):
 
         Rows that do not count in a base are left out.
         """
-        known = self.factors(position)
-        joined = known.joined(rows)
+        factors = self.factors(position)
+        joined = factors.joined(rows)
         if not self.others:
-            return joined, known.largest
+            return joined, factors.largest
         keys = [*self.others, ALIKE]
         of_class, firsts = self.alike
         alike = pl.lit(of_class).gather(pl.col(self.axis.leaf)).alias(ALIKE)
@@ -184,13 +184,13 @@ class ClassMembers(Struct, frozen=True, eq=False, dict=True):
             for numbers in watched(combinations.iter_rows())
         ]
         column = factors_column(weights)
-        found = combinations.with_columns(column.alias("weight")).drop_nulls("weight")
-        most = largest(column) * known.largest
+        weighing = combinations.with_columns(column.alias("weight")).drop_nulls("weight")
+        most = largest(column) * factors.largest
         type_of(2**64 * most)
         product = (pl.col(FACTOR) * pl.col("weight")).alias(FACTOR)
-        return joined.join(found.lazy(), on=keys).with_columns(product), most
+        return joined.join(weighing.lazy(), on=keys).with_columns(product), most
 
 
-def weights_of(known: LeafClass) -> Hashable:
+def weights_of(leaf_class: LeafClass) -> Hashable:
     """Return what the leaves of a class count in the bases, as a key."""
-    return tuple((at, pair(weight)) for at, weight in known.in_bases.items()), known.in_factors
+    return tuple((at, pair(weight)) for at, weight in leaf_class.in_bases.items()), leaf_class.in_factors

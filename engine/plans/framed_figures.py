@@ -66,20 +66,20 @@ class FramedFigures(Struct, frozen=True, eq=False, dict=True):
 
     def whole(self) -> Figures:
         """Return the figures of all members."""
-        each = {read: [(known.batch, known.whole(self.plan.stop)) for known in of] for read, of in self.sums.items()}
+        each = {read: [(sums.batch, sums.whole(self.plan.stop)) for sums in of] for read, of in self.sums.items()}
         return Figures(self.plan, each)
 
     def only(self, members: Sequence[str]) -> Figures:
-        """Return the figures of some members of the first axis, and the total."""
+        """Return the figures of some members of the first axis, and the total. Raises NotInFrames."""
         stop = self.plan.stop
-        each = {read: [(known.batch, known.only(members, stop)) for known in of] for read, of in self.sums.items()}
+        each = {read: [(sums.batch, sums.only(members, stop)) for sums in of] for read, of in self.sums.items()}
         return Figures(self.plan, each)
 
     @cached_property
     def held(self) -> pl.Series:
         """The members that hold rows, by position on the first axis."""
         self.plan.stop()
-        each = [rows for of in self.sums.values() for known in of for rows in known.holders()]
+        each = [rows for of in self.sums.values() for sums in of for rows in sums.holders()]
         return pl.concat(each).unique().collect(engine="in-memory")[MEMBER]
 
     @property
@@ -91,9 +91,9 @@ class FramedFigures(Struct, frozen=True, eq=False, dict=True):
         if not isinstance(plan.rows[0].expression, MeasureExpression):
             return False
         (base,), (read,) = plan.bases, plan.distinct_reads
-        (known,) = self.sums[read.domain_read(base.domain)]
+        (sums,) = self.sums[read.domain_read(base.domain)]
         windows = plan.base_windows(base, read)
-        return len(windows) == 1 and list(known.batch.runs(base)) == list(known.batch.splits.runs(windows[0]))
+        return len(windows) == 1 and list(sums.batch.runs(base)) == list(sums.batch.splits.runs(windows[0]))
 
     def column(self, expression: Expression, read: ColumnRead) -> MemberColumn:
         """Return the figures of an expression in the total window of a column read. Raises NotInFrames."""
@@ -107,7 +107,7 @@ class FramedFigures(Struct, frozen=True, eq=False, dict=True):
         last = len(read.windows) - 1
         if base not in plan.bases or last in plan.availability.uncarried(base.domain, read.windows):
             raise NotInFrames
-        of_base = next(known for known in self.sums[read.domain_read(base.domain)] if base in known.batch.bases)
+        of_base = next(sums for sums in self.sums[read.domain_read(base.domain)] if base in sums.batch.bases)
         return MemberColumn(*of_base.sums(base, plan.base_windows(base, read)[-1]))
 
     def _computed(self, expression: FormulaExpression, read: ColumnRead) -> MemberColumn:

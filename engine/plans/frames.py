@@ -39,41 +39,43 @@ class FramedSums(Struct, frozen=True, eq=False, dict=True):
     def magnitudes(self) -> Mapping[str, int]:
         """Of each column of sums, the sum of the absolute amounts of all rows."""
         totals: dict[str, int] = {}
-        for known, frame in self.frames:
-            columns = [column for column in frame.columns if column not in (SPAN, *known.group.keys)]
+        for classes, frame in self.frames:
+            columns = [column for column in frame.columns if column not in (SPAN, *classes.group.keys)]
             sums = frame.select(pl.col(columns).cast(pl.Int128).abs().sum())
             totals |= {column: totals.get(column, 0) + int(sums[column].item()) for column in columns}
         return totals
 
     def whole(self, stop: Stop = never) -> BatchAmounts:
         """Return the amounts of all members."""
-        each = [ClassSums(known.group, frame) for known, frame in self.frames]
+        each = [ClassSums(classes.group, frame) for classes, frame in self.frames]
         return self.batch.amounts_in(each, range(self.batch.splits.count), stop)
 
     def only(self, members: Collection[str], stop: Stop = never) -> BatchAmounts:
         """Return the amounts of some members of the first axis, and of the total."""
-        each = [sums for known, frame in self.frames for sums in self._narrowed(known, frame, members)]
+        each = [sums for classes, frame in self.frames for sums in self._narrowed(classes, frame, members)]
         return self.batch.amounts_in(each, range(self.batch.splits.count), stop)
 
-    def _narrowed(self, known: ClassMembers, frame: pl.DataFrame, members: Collection[str]) -> Iterator[ClassSums]:
+    def _narrowed(self, classes: ClassMembers, frame: pl.DataFrame, members: Collection[str]) -> Iterator[ClassSums]:
         """Yield the sums of the classes that count in some members, and those of the others, which the total counts.
 
         The others are added up, those together that count alike.
         """
-        leaf, named = known.axis.leaf, known.classes_of(members)
+        leaf, named = classes.axis.leaf, classes.classes_of(members)
         inside = pl.col(leaf).is_in(named.implode())
-        yield ClassSums(known.group, frame.filter(inside), frozenset([*members, None]))
+        yield ClassSums(classes.group, frame.filter(inside), frozenset([*members, None]))
         wide = [column for column, magnitude in self.magnitudes.items() if type_of(magnitude) is pl.Int128]
-        alike = pl.lit(known.rest).gather(pl.col(leaf)).alias(leaf)
+        alike = pl.lit(classes.rest).gather(pl.col(leaf)).alias(leaf)
         others = frame.lazy().filter(~inside).with_columns(alike, *(pl.col(column).cast(pl.Int128) for column in wide))
-        yield ClassSums(known.group, sum_by_group(others, known.group).collect(engine="in-memory"), frozenset([None]))
+        yield ClassSums(
+            classes.group, sum_by_group(others, classes.group).collect(engine="in-memory"), frozenset([None])
+        )
 
     def holders(self) -> list[pl.LazyFrame]:
         """Return the members that hold rows of each base in any of its windows."""
         return [
-            self._weighed(base, self.batch.runs(base), known, frame)[0].select(MEMBER).unique()
+            self._weighed(base, self.batch.runs(base), classes, frame)[0].select(MEMBER).unique()
             for base in self.batch.bases
-            for known, frame in self.frames
+            for classes, frame in self.frames
         ]
 
     def sums(self, base: Base, window: DateWindow) -> tuple[pl.LazyFrame, int, int]:
@@ -84,7 +86,7 @@ class FramedSums(Struct, frozen=True, eq=False, dict=True):
         if base.over_members not in SUMMED:
             raise NotInFrames
         column, runs = sum_column(base), self.batch.splits.runs(window)
-        each = [self._weighed(base, runs, known, frame) for known, frame in self.frames]
+        each = [self._weighed(base, runs, classes, frame) for classes, frame in self.frames]
         bound = self.magnitudes[column] * max((most for _, most in each), default=1)
         kind = type_of(bound)
         amount = (pl.col(column).cast(kind) * pl.col(FACTOR).cast(kind)).alias(AMOUNT)
@@ -93,14 +95,14 @@ class FramedSums(Struct, frozen=True, eq=False, dict=True):
         return found, 10**base.measure.places * self.batch.group.denominators[position] * window.divisor, bound
 
     def _weighed(
-        self, base: Base, runs: Sequence[Run], known: ClassMembers, frame: pl.DataFrame
+        self, base: Base, runs: Sequence[Run], classes: ClassMembers, frame: pl.DataFrame
     ) -> tuple[pl.LazyFrame, int]:
         """Return the rows of some runs with the members that they count in and the factors, and the largest factor."""
         column = sum_column(base)
         inside = [pl.col(SPAN).is_between(first, after, closed="left") for first, after in watched(runs)]
         span = pl.any_horizontal(inside) if inside else pl.lit(value=False)
-        rows = frame.lazy().filter(span, pl.col(column).is_not_null()).select(*known.group.keys, column)
-        return known.weighed(rows, self.batch.bases.index(base))
+        rows = frame.lazy().filter(span, pl.col(column).is_not_null()).select(*classes.group.keys, column)
+        return classes.weighed(rows, self.batch.bases.index(base))
 
 
 def sum_column(base: Base) -> str:
@@ -166,7 +168,7 @@ class FramedBatch(Batch, frozen=True, eq=False, dict=True, kw_only=True):
             for place in range(len(groups))
         )
         return FramedSums(
-            self, [(known, frame.select(SPAN, pl.exclude(SPAN))) for known, frame in zip(groups, each, strict=True)]
+            self, [(classes, frame.select(SPAN, pl.exclude(SPAN))) for classes, frame in zip(groups, each, strict=True)]
         )
 
     def _memoised(self, frames: Sequence[pl.DataFrame]) -> Mapping[int, Sequence[pl.DataFrame]]:
@@ -189,10 +191,11 @@ def size_of(frames: Sequence[pl.DataFrame]) -> int:
 def framed_batch_of(shape: BatchShape, windows: Sequence[Sequence[DateWindow]], presences: Presences) -> FramedBatch:
     """Return the batch of a shape over the windows at its positions, its sums in frames."""
     distinct = distinct_windows(shape, windows)
-    known = batch_of(shape, windows, presences) if shape.bases[0].over_time.rule is TimeRule.LAST_KNOWN else None
-    months = None if known else months_with_rows(shape.domain_read, distinct, presences)
-    splits = known.splits if known else months
-    if splits is None:
-        splits = IntervalSplits(split_intervals(distinct, shape.domain_read.boundaries))
-    leaves = known.leaves if known else ()
-    return FramedBatch(shape, windows, splits, shape.terms, leaves, presences=presences, by_month=months is not None)
+    if shape.bases[0].over_time.rule is TimeRule.LAST_KNOWN:
+        batch = batch_of(shape, windows, presences)
+        splits, leaves, by_month = batch.splits, batch.leaves, False
+    elif months := months_with_rows(shape.domain_read, distinct, presences):
+        splits, leaves, by_month = months, (), True
+    else:
+        splits, leaves, by_month = IntervalSplits(split_intervals(distinct, shape.domain_read.boundaries)), (), False
+    return FramedBatch(shape, windows, splits, shape.terms, leaves, presences=presences, by_month=by_month)
