@@ -10,7 +10,16 @@ from engine.model.caching import cached_method
 from engine.model.exact import ONE
 from engine.model.stopping import watched
 from engine.plans.base_groups import BaseGroup
-from engine.plans.weights import Axis, LeafClass, pair, weights_in_bases
+from engine.plans.weights import (
+    FIRST_MEMBER,
+    IN_TOTAL,
+    NOWHERE,
+    Axis,
+    LeafClass,
+    MemberClasses,
+    pair,
+    weights_in_bases,
+)
 
 MEMBER = "member"  # the position of a member on its axis
 ALIKE, FACTOR, EDGE = "alike", "factor", "edge"
@@ -80,6 +89,8 @@ class ClassMembers(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def edges(self) -> pl.DataFrame:
         """The members of each class, with the weight of the class in each times the denominator of the axis."""
+        if isinstance(self.classes[self.axis.leaf], MemberClasses):
+            return self._edges_of_members
         order, unit, key = self.axis.order, self.axis.denominator, self.axis.key
         each = [
             (number, order[member], weight.numerator * (unit // weight.denominator))
@@ -95,13 +106,27 @@ class ClassMembers(Struct, frozen=True, eq=False, dict=True):
             ]
         )
 
+    @property
+    def _edges_of_members(self) -> pl.DataFrame:
+        count = len(self.axis.ids)
+        return pl.DataFrame(
+            [
+                pl.int_range(FIRST_MEMBER, FIRST_MEMBER + count, dtype=pl.UInt32, eager=True).alias(self.axis.leaf),
+                pl.int_range(count, dtype=pl.UInt32, eager=True).alias(MEMBER),
+                pl.repeat(1, count, dtype=pl.Int64, eager=True).alias(EDGE),
+            ]
+        )
+
     @cached_property
     def alike(self) -> tuple[pl.Series, Sequence[LeafClass]]:
         """For each class, the number of those that weigh alike whatever the members; and the first class of each."""
+        classes = self.classes[self.axis.leaf]
+        if isinstance(classes, MemberClasses):
+            return pl.repeat(0, len(classes), dtype=pl.UInt32, eager=True).alias(ALIKE), classes[:1]
         numbers: dict[Hashable, int] = {}
         firsts: list[LeafClass] = []
         of_class = []
-        for leaf_class in watched(self.classes[self.axis.leaf]):
+        for leaf_class in watched(classes):
             number = numbers.setdefault(weights_of(leaf_class), len(firsts))
             if number == len(firsts):
                 firsts.append(leaf_class)
@@ -111,10 +136,14 @@ class ClassMembers(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def rest(self) -> pl.Series:
         """For each class, the first of those that count alike in the total."""
+        classes = self.classes[self.axis.leaf]
+        if isinstance(classes, MemberClasses):
+            counts = [NOWHERE, *[IN_TOTAL] * (len(classes) - 1)]
+            return pl.Series(counts, dtype=pl.UInt32)
         numbers: dict[Hashable, int] = {}
         firsts = [
             numbers.setdefault((weights_of(leaf_class), *map(pair, leaf_class.in_totals.values())), at)
-            for at, leaf_class in enumerate(watched(self.classes[self.axis.leaf]))
+            for at, leaf_class in enumerate(watched(classes))
         ]
         return pl.Series(firsts, dtype=pl.UInt32)
 

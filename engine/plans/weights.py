@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import lcm, prod
+from typing import overload
 
 import polars as pl
 from msgspec import Struct
@@ -18,7 +19,7 @@ from engine.books.reader import Reader
 from engine.model.caching import cached_method
 from engine.model.catalogue import Base, Domain
 from engine.model.exact import ONE, ZERO, Exact
-from engine.model.members.member_sets import Leaves
+from engine.model.members.member_sets import LeafMembers, Leaves, MemberSet
 from engine.model.members.trees import RaggedNodes
 from engine.model.scenarios import Variant
 from engine.model.scope import ALL, OWN
@@ -27,6 +28,22 @@ from engine.queries.values import Filter
 
 Members = tuple[str | None, ...]  # a member of each breakdown dimension; None is the total
 Pair = tuple[int, int]  # numerator, denominator
+
+
+class AxisLeaves(Mapping[str, Leaves]):
+    """The leaves of each member of an axis, looked up when they are asked for."""
+
+    def __init__(self, ids: Sequence[str], members: MemberSet) -> None:
+        self._ids, self._members = ids, members
+
+    def __getitem__(self, member: str) -> Leaves:
+        return self._members.leaves(member)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
 
 
 class Axis(Struct, frozen=True, eq=False, kw_only=True, dict=True):
@@ -39,6 +56,7 @@ class Axis(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     members: Mapping[str, Leaves]
     total: Leaves | None  # None: every leaf weighs 1
     kept: frozenset[int] | None  # leaves of a filter by the same dimension; None without one, or by all members
+    codes: Sequence[int] | None = None  # the only leaf of each member, of weight 1; None if members may have others
 
     @cached_property
     def order(self) -> Mapping[str, int]:
@@ -48,11 +66,15 @@ class Axis(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     @cached_property
     def denominator(self) -> int:
         """A common denominator of the weights of all members and of the total."""
+        if self.codes is not None and self.total is None:
+            return 1
         return common_denominator([*self.members.values(), self.total or {}])
 
     @cached_method
     def unrestricted_classes(self, count: int) -> "LeafClasses":
         """Return the classes of `count` codes if no base and no factor restricts the leaf dimension."""
+        if self.codes is not None and self.total is None:
+            return LeafClasses.of_members(self, count, self.codes)
         return LeafClasses.sorted(self.leaf, count, (), [self])
 
 
@@ -95,7 +117,8 @@ def make_axis(place: int, key: str, reader: Reader, same: Filter | None) -> Axis
         key=key,
         leaf=members.leaf,
         ids=ids,
-        members={member: members.leaves(member) for member in watched(ids)},
+        members=AxisLeaves(ids, members),
+        codes=tuple([members.codes[member] for member in watched(ids)]) if isinstance(members, LeafMembers) else None,
         total=same.leaves if same else members.top(),
         kept=frozenset(same.leaves) if same and (same.excluded or ALL not in same.members) else None,
     )
@@ -207,6 +230,34 @@ class LeafClass(Struct, frozen=True):
     in_totals: Mapping[str, Exact]  # axis -> weight
 
 
+NOWHERE, IN_TOTAL, FIRST_MEMBER = 0, 1, 2  # classes: of no leaf, of the leaves of no member, and of the first member
+
+
+class MemberClasses(Sequence[LeafClass]):
+    """The classes of an axis whose members have a leaf each: one for each member. Each is made when it is asked for."""
+
+    def __init__(self, axis: Axis) -> None:
+        self.axis = axis
+
+    def __len__(self) -> int:
+        return FIRST_MEMBER + len(self.axis.ids)
+
+    @overload
+    def __getitem__(self, number: int) -> LeafClass: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[LeafClass]: ...
+
+    def __getitem__(self, number: int | slice) -> LeafClass | list[LeafClass]:
+        if isinstance(number, slice):
+            return [self[each] for each in watched(range(*number.indices(len(self))))]
+        key = self.axis.key
+        if range(len(self))[number] == NOWHERE:
+            return LeafClass({}, NO_FACTORS, {}, {})
+        own = ((self.axis.ids[number - FIRST_MEMBER], ONE),) if number != IN_TOTAL else ()
+        return LeafClass({}, NO_FACTORS, {key: own}, {key: ONE})
+
+
 class LeafClasses(Struct, frozen=True):
     """The classes of one leaf dimension. The leaves of class 0 count nowhere."""
 
@@ -223,6 +274,14 @@ class LeafClasses(Struct, frozen=True):
         if restricts or adjusts or len(here) != 1:
             return cls.sorted(leaf, count, bases, here)
         return here[0].unrestricted_classes(count)
+
+    @classmethod
+    def of_members(cls, axis: Axis, count: int, codes: Sequence[int]) -> "LeafClasses":
+        """Return the classes of the members of an axis that have a leaf each."""
+        table = [IN_TOTAL] * count
+        for number, code in watched(enumerate(codes, FIRST_MEMBER)):
+            table[code] = number
+        return cls(axis.leaf, pl.Series(table, dtype=pl.UInt32), MemberClasses(axis))
 
     @classmethod
     def sorted(cls, leaf: str, count: int, bases: Sequence[BaseWeights], here: Sequence[Axis]) -> "LeafClasses":
