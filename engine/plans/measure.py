@@ -271,7 +271,7 @@ def narrows(known: Filter, bases: Sequence[Base], axes: Sequence[Axis], reader: 
         leaf in catalogue.leaves_of(bases[0].domain)
         and all(axis.leaf != leaf for axis in axes)
         and leaf not in reader.memo(("restricted", tuple(bases)), restricted, len(bases))
-        and all(weight is ONE or weight in (ONE, ZERO) for weight in watched(known.leaves.values()))
+        and (known.weighs_alike or all(weight in (ONE, ZERO) for weight in watched(known.leaves.values())))
     )
 
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from datetime import date
 from functools import cached_property
+from itertools import repeat
+from operator import is_
 
 from msgspec import Struct
 
@@ -13,7 +15,7 @@ from engine.model.calendar.labels import LabelDetail
 from engine.model.calendar.periods import UNDATED_CODE, UNDATED_RANGE, Grain, Period, PeriodRange, Span
 from engine.model.catalogue import Dimension, Domain, Metric, ReportDefault, Statement
 from engine.model.errors import BadPeriod, GrainUnavailable, quoted
-from engine.model.exact import Exact
+from engine.model.exact import ONE, Exact
 from engine.model.formulas import FigureType, Formula
 from engine.model.notes import Note
 from engine.model.requests import ReportRequest, RowsRequest, Selection
@@ -57,8 +59,15 @@ class Filter(Struct, frozen=True, kw_only=True):
         return (self.dimension.key, self.members, self.excluded, bool(self.leaves))
 
     @property
+    def weighs_alike(self) -> bool:
+        """Whether every leaf weighs 1, as those of lists do, which share the weight."""
+        return all(map(is_, self.leaves.values(), repeat(ONE)))
+
+    @property
     def cell(self) -> Cell:
         """The leaves that count."""
+        if self.weighs_alike:
+            return Cell.where(self.dimension.leaf, CodeSet(frozenset(self.leaves)))
         codes = frozenset(code for code, weight in watched(self.leaves.items()) if weight)
         return Cell.where(self.dimension.leaf, CodeSet(codes))
 
