@@ -1,4 +1,4 @@
-"""Rankings of many members beside DuckDB: the ten largest of up to a million customers, from a call in process.
+"""Rankings of many members beside DuckDB: the ten first of up to a million customers, from a call in process.
 
 DuckDB has a native table of the same rows, sorted by customer, and makes the ten largest sums alone: a group-by with
 order and limit, in exact DECIMAL. Tieout also makes the others, the total, notes, freshness and drill. Customers are
@@ -22,6 +22,9 @@ from benches.page import README, write_block
 from benches.timing import Times, in_turns
 from engine.door import Door, open_books
 from engine.model.exact import Exact
+from engine.model.requests import ExplainRequest
+from engine.queries.explanations import explain_query
+from engine.report.explain import explain
 from tests.support.books.loads import load_instance
 from tests.support.books.small import write_instance
 
@@ -132,6 +135,17 @@ def top(door: Door, metric: str, scenarios: Mapping[str, str], period: tuple[str
     ]
 
 
+def contributions(door: Door, period: tuple[str, str]) -> list[Any]:
+    """Return the ten customers that contribute most to the variance, with what they contribute."""
+    start, end = period
+    asked = ExplainRequest(
+        metric="revenue", scenarios=("actual", "budget"), by=("customer",), period_start=start, period_end=end
+    )
+    (listed,) = explain(explain_query(asked, door.reader), door.reader).lists
+    each = ((row.key, row.contribution) for row in listed.rows[:10])
+    return [(name, Decimal(amount.numerator) / Decimal(amount.denominator)) for name, amount in each]
+
+
 def regions() -> Iterator[str]:
     """Yield regions that no call named before."""
     return (f"R{at % REGIONS:03}" for at in count(2))
@@ -160,6 +174,11 @@ def questions(door: Door, few: Door, connection: duckdb.DuckDBPyConnection) -> I
         "variance of two scenarios",
         partial(top, door, "revenue", BOTH, YEAR),
         partial(ask, query(VARIANCE, YEAR, where=both)),
+    )
+    yield (
+        "explain_variance",
+        partial(contributions, door, YEAR),
+        partial(ask, query(VARIANCE, YEAR, where=both).replace("order by figure", "order by abs(figure)")),
     )
     yield "by a ratio", partial(top, door, "price", ALONE, YEAR), partial(ask, query(RATIO, YEAR))
     yield "a caller of 1 %", partial(top, few, "revenue", ALONE, YEAR), partial(ask, query(SUM, YEAR, where=cut))
