@@ -66,9 +66,8 @@ class FramedSums(Struct, frozen=True, eq=False, dict=True):
         wide = [column for column, magnitude in self.magnitudes.items() if type_of(magnitude) is pl.Int128]
         alike = pl.lit(classes.rest).gather(pl.col(leaf)).alias(leaf)
         others = frame.lazy().filter(~inside).with_columns(alike, *(pl.col(column).cast(pl.Int128) for column in wide))
-        yield ClassSums(
-            classes.group, sum_by_group(others, classes.group).collect(engine="in-memory"), frozenset([None])
-        )
+        summed = sum_by_group(others, classes.group).collect(engine="in-memory")
+        yield ClassSums(classes.group, summed, frozenset([None]))
 
     def holders(self) -> list[pl.LazyFrame]:
         """Return the members that hold rows of each base in any of its windows."""

@@ -29,7 +29,7 @@ from tests.laws.test_variances import Known, asked_of
 from tests.support.engines.memory import folder_in_memory
 
 ENDLESS = 10**9
-DRAWN = 60  # books whose rankings are counted
+DRAWN = 12  # books whose rankings are counted
 
 
 @contextmanager
