@@ -134,4 +134,4 @@ def test_most_rankings_of_the_law_stay_in_frames() -> None:
         counts.update(hold(data, books))
 
     drawn()
-    assert counts["ranked"] > DRAWN
+    assert counts["ranked"] > DRAWN // 2
