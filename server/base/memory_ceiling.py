@@ -99,10 +99,13 @@ def worker_ceiling(megabytes: int, workers: int, container: ContainerMemory | No
 class MemoryCeiling:
     """Admits large reports while the memory that each is estimated to take is there."""
 
-    def __init__(self, ceiling: int, short: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(
+        self, ceiling: int, short: Callable[[int], None] = lambda _: None, container: ContainerMemory | None = None
+    ) -> None:
         """`short` is called with the memory that this process holds if a report would fit into a new process only."""
         self._ceiling = ceiling
         self._short = short
+        self._container = container
         self._at_start = anonymous_bytes()
         self._promised: dict[object, int] = {}  # of each large call that runs: what this process may come to hold
         self._changed = Condition()
@@ -136,7 +139,7 @@ class MemoryCeiling:
                 self._changed.wait(LOOK_SECONDS)
             else:
                 return
-        if not others:
+        if not others and self._fits_container(size):
             self._short(anonymous_bytes())
         raise Busy(
             "The server has no memory for so large a report just now. Call again shortly, or ask for less at once.",
@@ -147,7 +150,11 @@ class MemoryCeiling:
         """Promise the memory of a report to a call, if it is there beside what is promised to others."""
         others = (promise for other, promise in self._promised.items() if other is not call)
         reached = max(anonymous_bytes(), *others, 0) + size.bytes
-        if reached > self._ceiling:
+        if reached > self._ceiling or not self._fits_container(size):
             return False
         self._promised[call] = reached
         return True
+
+    def _fits_container(self, size: ReportSize) -> bool:
+        """Tell whether a report fits beside what the container holds: a worker that leaves holds memory as well."""
+        return self._container is None or self._container.held + size.bytes <= self._container.limit

@@ -123,3 +123,16 @@ def test_what_was_promised_to_a_call_is_free_when_it_ends() -> None:
     for _ in range(3):
         with memory.admitting() as admit:
             admit(LARGE)
+
+
+def test_a_large_report_is_busy_while_a_worker_that_leaves_holds_the_memory_of_the_container(tmp_path: Path) -> None:
+    group = groups(tmp_path, {"memory.stat": f"anon {400 * MEGABYTE}"})
+    size, short = ReportSize(figures=0, places=50_000), list[int]()  # 150 MB
+    container = ContainerMemory(512 * MEGABYTE, group)
+    memory = MemoryCeiling(anonymous_bytes() + 2 * size.bytes, short.append, container)
+    with memory.admitting() as admit, pytest.raises(Busy, match="Call again shortly"):
+        admit(size)
+    assert short == []  # a new worker would find no more memory
+    groups(tmp_path, {"memory.stat": f"anon {300 * MEGABYTE}"})
+    with memory.admitting() as admit:
+        admit(size)
