@@ -240,3 +240,26 @@ def test_the_currency_of_others_is_that_of_all_members(tmp_path: Path, framed: l
     )
     assert shown(alone) == [("B", 5), ("(others)", 7), ("total", 12)]
     assert framed == [1]
+
+
+def test_a_missing_side_counts_as_zero_in_the_order(tmp_path: Path, framed: list[int]) -> None:
+    rows = (
+        *("2021-01-05 actual A 10 1", "2021-01-05 budget A 9 1", "2021-01-05 actual B 5 1"),
+        *("2021-12-31 actual C 1 1", "2021-12-31 budget C 1 1"),  # the year is loaded to its end
+    )
+    report = shop(tmp_path, iter(rows)).metric(
+        "revenue", scenarios={"V": "var(actual,budget)"}, period="2021", dimensions=["customer"], top=1
+    )
+    assert shown(report) == [("B", 5), ("(others)", 1), ("total", 6)]
+    assert framed == [1]
+
+
+def test_members_that_a_filter_keeps_and_a_ranking_does_not_show_count_in_the_total_alone(
+    tmp_path: Path, framed: list[int]
+) -> None:
+    amounts = {"A": 5, "B": 3, "C": 4, "D": 2}
+    books = shop(tmp_path, (f"2021-01-05 actual {name} {amount} 1" for name, amount in amounts.items()))
+    kept = {"customer": ["B", "C", "D"]}
+    report = books.metric("revenue", scenarios=A, period="2021", dimensions=["customer"], top=1, filters=kept)
+    assert shown(report) == [("C", 4), ("(others)", 5), ("total", 9)]
+    assert framed == [1]
