@@ -6,6 +6,7 @@ python -m server.run.data_check PARENT FILES FOLDER STORE writes the faults as J
 import gc
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from server.run.shelves import open_books
 from server.warehouses.warehouse import WarehouseDown
 
 MODULE = "server.run.data_check"
+CHECKED = "checked"
 GIVES_WAY = 10  # niceness: workers that start and calls go first
 log = logging.getLogger("tieout")
 
@@ -46,8 +48,12 @@ def find_faults(files: Path, folder: Path, store: Path) -> list[str]:
 
 @contextmanager
 def checked_data(files: Path, folder: Path, store: Path) -> Iterator[None]:
-    """Check the books in a process of its own. Logs its faults as soon as they are there; the server does not wait."""
-    arguments = [str(os.getpid()), *map(str, (files, folder, store))]
+    """Check the books in a process of its own. Logs its faults as soon as they are there; the server does not wait.
+
+    The process reads its own copy of `files` beside them: a reload deletes them.
+    """
+    own = shutil.copytree(files, files.with_name(CHECKED))
+    arguments = [str(os.getpid()), *map(str, (own, folder, store))]
     process = subprocess.Popen(  # noqa: S603 - our own command
         [sys.executable, "-P", "-m", MODULE, *arguments],
         stdin=subprocess.DEVNULL,

@@ -38,6 +38,7 @@ from server.warehouses.lacks import refuse_writing_reader
 from server.warehouses.warehouse import WarehouseDown
 
 HEALTH = "health.json"
+COPY = "instance-"  # and a number: the copies of the instance that were read
 FACTS = "facts"  # the check of the engine that instance.yaml names
 ATTACHED = "attached"  # the check of the sources of tables that bindings attach
 NO_CACHE = (
@@ -107,11 +108,14 @@ class Parent:
                     log.info("stopped")
 
     def _next_copy(self) -> Path:
-        shutil.rmtree(
-            self._folder / f"instance-{self._copies - 1}", ignore_errors=True
-        )  # no worker starts from it any more
         self._copies += 1
-        return self._folder / f"instance-{self._copies}"
+        return self._folder / f"{COPY}{self._copies}"
+
+    def _drop_copies(self) -> None:
+        """Delete the copies of the instance that no process reads any more."""
+        needed = {self._taken.files, *self._supervisor.starting_from}
+        for copy in set(self._folder.glob(f"{COPY}*")) - needed:
+            shutil.rmtree(copy, ignore_errors=True)
 
     def _brief(self) -> WorkerBrief:
         return WorkerBrief(
@@ -123,9 +127,11 @@ class Parent:
 
     def _reread(self, profiles: LiveProfiles, readiness: Readiness) -> WorkerBrief | None:
         read = reload_files(self._settings.instance, partial(copy_instance, into=self._next_copy()))
+        if read is not None:
+            self._taken = read
+        self._drop_copies()
         if read is None:
             return None
-        self._taken = read
         profiles.fit(read.instance.catalogue)
         readiness.replace(FACTS, self._engine_checks())
         readiness.replace(ATTACHED, self._source_checks())

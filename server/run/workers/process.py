@@ -191,6 +191,7 @@ class WorkerProcess:
         self.since = monotonic()  # when the phase began
         self.limit = float("inf")  # when the phase must end
         self.outdated = False  # the instance's files are newer
+        self.files: Path | None = None  # of the instance that it was told to read
         self.counts_alone = False
         self.no_keys: str | None = None  # the reason, if it cannot read the identity provider's keys
         self.no_scripts: str | None = None  # the reason, if it runs no scripts
@@ -213,6 +214,11 @@ class WorkerProcess:
         """Send it a message; do nothing if it is gone."""
         with suppress(OSError):
             self._control.send(message)
+
+    def start(self, brief: WorkerBrief) -> None:
+        """Let it read the instance and serve."""
+        self.files = brief.files
+        self.tell(brief)
 
     def leave(self, seconds: float, *, patiently: bool) -> None:
         """Let it finish its calls and end, within some seconds."""

@@ -99,6 +99,12 @@ class Supervisor:
         return [worker.pid for worker in self._workers]
 
     @property
+    def starting_from(self) -> set[Path]:
+        """The instances that workers which start may still read."""
+        starting = [worker for worker in self._workers if worker.phase is WorkerPhase.STARTING]
+        return {worker.files for worker in starting if worker.files is not None}
+
+    @property
     def serves(self) -> bool:
         """Whether a worker accepts connections."""
         return any(worker.phase is WorkerPhase.SERVING for worker in self._workers)
@@ -124,7 +130,7 @@ class Supervisor:
         worker.enter(WorkerPhase.STARTING, STARTING)
         self._workers.append(worker)
         if self._brief is not None:
-            worker.tell(self._brief)
+            worker.start(self._brief)
 
     def run(self, duties: SupervisorHooks) -> int:
         """Keep workers running until a signal stops them; return the exit status after the last has ended."""
@@ -133,7 +139,7 @@ class Supervisor:
         on_hangup(lambda: self._inbox.put(signal.SIGHUP))
         self._brief = duties.brief
         for worker in self._workers:
-            worker.tell(self._brief)
+            worker.start(self._brief)
         while self._workers or self._status is None:
             self._settle()
             with suppress(Empty):

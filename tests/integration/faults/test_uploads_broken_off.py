@@ -13,11 +13,11 @@ from server.base.interfaces import VolumeFull
 from server.stores.disk import Volume
 from tests.integration.server.test_stores_down import store_of
 from tests.integration.server.test_uploads import ON, put, sending, told
-from tests.integration.server.test_workers import serve, workers
 from tests.support.books.small import write_instance
 from tests.support.engines.disks import disk
 from tests.support.service.pauses import paused
 from tests.support.service.servers import McpBooks, Server, connected, serving, wait_for
+from tests.support.service.workers import serve, workers
 
 BODY = os.urandom(3 << 20)
 ASKED = {"filename": "a.bin", "mime_type": "application/octet-stream", "size_bytes": len(BODY)}

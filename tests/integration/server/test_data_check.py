@@ -1,5 +1,6 @@
 """The check of the books at the start of a server: its process tells faults in the log of the server, and ends."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from server.ops.health_checks import NO_BOOKS
 from server.run import data_check
-from server.run.data_check import find_faults, log_faults
+from server.run.data_check import checked_data, find_faults, log_faults
 from tests.support.books.loads import load_instance
 from tests.support.books.small import write_instance
 from tests.support.service.keeper import children
@@ -52,6 +53,17 @@ def test_a_server_logs_what_the_books_lack_and_keeps_no_process_that_checks_them
         wait_for(lambda: LACKS in server.log.read_text())
         wait_for(lambda: not commands(server.process.pid))
         assert "the check of the books" not in server.log.read_text()
+
+
+def test_a_check_reads_its_files_though_a_reload_deletes_those_of_the_server(
+    loaded: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = tmp_path / "run" / "instance-1"
+    shutil.copytree(loaded, files)
+    with checked_data(files, loaded, tmp_path / "state" / "store"):
+        shutil.rmtree(files)
+        wait_for(lambda: caplog.records != [])
+    assert [record.getMessage() for record in caplog.records] == [f"domains/gl.yaml:9: {LACKS}"]
 
 
 def test_a_state_folder_without_books_is_told(loaded: Path, tmp_path: Path) -> None:

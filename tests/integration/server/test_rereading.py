@@ -12,7 +12,8 @@ import pytest
 
 from tests.support.books.loads import load_instance
 from tests.support.books.small import write_ledger
-from tests.support.service.servers import McpBooks, Server, connected, server_environment, serving, wait_for
+from tests.support.service.servers import SERVE, McpBooks, Server, connected, server_environment, serving, wait_for
+from tests.support.service.workers import serve, serving_once, workers
 
 
 @pytest.fixture
@@ -52,6 +53,47 @@ def test_a_served_instance_is_read_anew_at_sighup_and_kept_while_it_is_faulty(le
         after = books.ask("svc_orientation")
     assert before["catalogue_version"] != after["catalogue_version"]
     assert before["data_version"] == after["data_version"]
+
+
+def test_a_worker_starts_from_the_files_before_however_often_faulty_ones_were_read(
+    ledger: Path, tmp_path: Path
+) -> None:
+    with serving(ledger, tmp_path / "state", SVC_WORKERS="1") as server:
+        (ledger / "instance.yaml").write_text("name: [\n")
+        for times in (1, 2, 3):
+            hang_up(server)
+            wait_for(lambda: server.log.read_text().count("the previous ones stay in use") == times)  # noqa: B023 - in this round
+        (first,) = workers(server)
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: serve(server, 1) and first not in workers(server))
+        with connected(server.url, "auto") as books:
+            assert name(books) == "Small"
+        assert "Traceback" not in server.log.read_text()
+
+
+def test_a_worker_that_starts_slowly_reads_its_files_though_newer_ones_came(ledger: Path, tmp_path: Path) -> None:
+    with serving(ledger, tmp_path / "state", command=SERVE, SVC_WORKERS="1") as server:
+        wait_for(lambda: serve(server, 1))
+        hang_up(server)
+        wait_for(lambda: len(workers(server)) == 2)
+        (slow,) = set(workers(server)) - serving_once(server)
+        os.kill(slow, signal.SIGSTOP)
+        for times in (2, 3):
+            hang_up(server)
+            wait_for(lambda: server.log.read_text().count(" were reloaded: ") == times)  # noqa: B023 - in this round
+        os.kill(slow, signal.SIGCONT)
+        wait_for(lambda: serve(server, 1) and slow not in workers(server))
+        assert slow in serving_once(server)
+        assert " ended while it was " not in server.log.read_text()
+        hang_up(server)
+        wait_for(lambda: len(copies(server)) == 1)
+
+
+def copies(server: Server) -> list[Path]:
+    """Return the copies of the instance that a server keeps, beside the folder in which its workers count."""
+    environment = Path(f"/proc/{workers(server)[0]}/environ").read_bytes().split(b"\0")
+    (counts,) = (line.split(b"=", 1)[1] for line in environment if line.startswith(b"PROMETHEUS_MULTIPROC_DIR="))
+    return list(Path(counts.decode()).parent.glob("instance-*"))
 
 
 def test_a_server_whose_terminal_is_closed_ends(ledger: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from http import HTTPStatus
 from itertools import pairwise
@@ -32,6 +32,7 @@ from tests.support.service.servers import (
     serving,
     wait_for,
 )
+from tests.support.service.workers import serve, workers
 from tests.unit.server.http.test_disconnect import HEADERS, body
 
 WITHOUT_WORKERS = """
@@ -49,28 +50,6 @@ raise SystemExit(serve.preside(read_settings()))
 """
 LISTS = ("list_scenarios", "list_kpis", "list_dimensions", "svc_orientation")
 PAUSE = 0.05  # seconds between two calls of a client: without it the calls take the processor from workers that start
-
-
-def serving_once(server: Server) -> set[int]:
-    """Return the workers that serve, or did."""
-    serves = [line for line in server.log.read_text().splitlines() if line.endswith(" serves")]
-    return {int(line.split()[-2]) for line in serves}
-
-
-def workers(server: Server) -> list[int]:
-    """Return the processes of the workers that run, the oldest first; forked ones once they serve."""
-    found = {worker for worker in serving_once(server) if alive(worker)}
-    for child in children(server.process.pid):
-        with suppress(FileNotFoundError, ProcessLookupError):
-            command = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-            if alive(child) and b"server.run.workers" in command:
-                found.add(child)
-    return sorted(found)
-
-
-def serve(server: Server, count: int) -> bool:
-    """Tell whether so many workers serve, and no other process of theirs runs."""
-    return len(workers(server)) == count and set(workers(server)) <= serving_once(server)
 
 
 def call(url: str, name: str, client: httpx2.Client | None = None, timeout: float = DEADLINE) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from server.base.sockets import Acceptor
-from tests.integration.server.test_workers import blocked, call, listens, serve, workers
+from tests.integration.server.test_workers import blocked, call, listens
 from tests.support.service.servers import DEADLINE, Server, serving, wait_for
+from tests.support.service.workers import serve, workers
 
 ESTABLISHED = "01"  # as the kernel lists it
 
