@@ -1,6 +1,7 @@
 """The check of the books at the start of a server: its process tells faults in the log of the server, and ends."""
 
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,8 @@ from server.run.data_check import checked_data, find_faults, log_faults
 from tests.support.books.loads import load_instance
 from tests.support.books.small import write_instance
 from tests.support.service.keeper import children
-from tests.support.service.servers import serving, wait_for
+from tests.support.service.servers import SERVE, serving, wait_for
+from tests.support.service.workers import serve, workers
 
 LACKS = "metric tens: account has no 'A9'"
 
@@ -53,6 +55,18 @@ def test_a_server_logs_what_the_books_lack_and_keeps_no_process_that_checks_them
         wait_for(lambda: LACKS in server.log.read_text())
         wait_for(lambda: not commands(server.process.pid))
         assert "the check of the books" not in server.log.read_text()
+
+
+def test_a_reload_does_not_read_the_books_again(loaded: Path, tmp_path: Path) -> None:
+    with serving(loaded, tmp_path / "state", command=SERVE, SVC_WORKERS="1") as server:
+        wait_for(lambda: LACKS in server.log.read_text())
+        for times in (1, 2):
+            (before,) = workers(server)
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: server.log.read_text().count(" were reloaded: ") == times)  # noqa: B023 - in this round
+            wait_for(lambda: serve(server, 1) and workers(server) != [before])  # noqa: B023 - in this round
+        assert server.log.read_text().count(LACKS) == 1
+        assert not commands(server.process.pid)
 
 
 def test_a_check_reads_its_files_though_a_reload_deletes_those_of_the_server(

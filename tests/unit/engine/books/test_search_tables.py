@@ -12,8 +12,9 @@ from engine.door import Door, open_books
 from engine.facts import derived
 from engine.facts.manifest import locked
 from engine.model.stopping import stopped_by
-from tests.support.books.searched import books_of, find, ids
-from tests.support.books.small import LEDGER, small_books
+from tests.support.books.loads import load_feeds
+from tests.support.books.searched import FACTS, books_of, find, ids
+from tests.support.books.small import LEDGER, csv, small_books
 
 QUERIES = (None, "k1", "muller sohne", "r&d", "angstorm", "europe", "retail", "own", "a-100", "zzyzx")
 
@@ -67,6 +68,17 @@ def test_a_load_or_a_start_keeps_them_beforehand(home: Path, monkeypatch: pytest
     keep_index(opened(home)._shelf.current())
     monkeypatch.setattr(search_module, "make_index", unmade)
     assert ids(find(opened(home), "k1"))
+
+
+def test_a_load_of_facts_leaves_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = answers(opened(home))
+    monkeypatch.setattr(search_module, "make_index", unmade)
+    version = opened(home)._shelf.current().version
+    for facts in ("date scenario customer region voucher amount\n2026-02-05 actual K2 EU v2 7", FACTS):
+        (home / "small" / "data" / "sales.csv").write_text(csv(facts))
+        load_feeds(home / "small", home / "state", "sales")
+    assert opened(home)._shelf.current().version == version + 2
+    assert answers(opened(home)) == first
 
 
 @pytest.mark.parametrize("harm", ["damaged", "cut", "gone"])
