@@ -66,7 +66,7 @@ class ReportReads(Struct, frozen=True):
         ordering = [self.plan, *([self.order] if self.order else [])]
         framed = [FramedFigures.of(plan, [next(frames) for _ in plan.batches]) for plan in ordering if self.ranking]
         figures, *order = (Figures(plan, {}) if framed else finished(plan) for plan in ordering)
-        found = ReportFigures(
+        report = ReportFigures(
             plan=self.plan,
             reads=self,
             figures=figures,
@@ -77,21 +77,21 @@ class ReportReads(Struct, frozen=True):
             outside=[next(frames) for _ in self.outside],
             currencies=[next(frames) for _ in self.currencies],
         )
-        return self._ranked(found, *framed) if framed else found
+        return self._ranked(report, *framed) if framed else report
 
     def _ranked(
-        self, found: "ReportFigures", figures: FramedFigures, order: FramedFigures | None = None
+        self, report: "ReportFigures", figures: FramedFigures, order: FramedFigures | None = None
     ) -> "ReportFigures":
         """Return what was read with the figures of the members that a ranking shows, or with those of all.
 
         The others of several currencies have those of all members. A formula that is missing in the total may be there
         in a member that is not shown, which a note asks for.
         """
-        rank = None if self.ranking is None or found.currency == MIXED else self._rank(self.ranking, figures, order)
+        rank = None if self.ranking is None or report.currency == MIXED else self._rank(self.ranking, figures, order)
         with suppress(NotInFrames):
-            if rank is not None and self._has_totals(only := figures.only(rank.shown)):
-                return replace(found, figures=only, order=None, rank=rank)
-        return replace(found, figures=figures.whole(), order=order.whole() if order else None)
+            if rank is not None and self._has_totals(only := figures.only(rank.members)):
+                return replace(report, figures=only, order=None, rank=rank)
+        return replace(report, figures=figures.whole(), order=order.whole() if order else None)
 
     def _has_totals(self, figures: Figures) -> bool:
         formulas, reads = self.plan.reads.formulas.values(), self.plan.distinct_reads

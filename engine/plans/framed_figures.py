@@ -31,7 +31,7 @@ NEAR = 2.0**-48  # of a quotient in doubles: within it fractions decide
 class MemberRank(Struct, frozen=True):
     """The members that a ranking shows, in its order, and how many there are."""
 
-    shown: Sequence[str]
+    members: Sequence[str]
     count: int
     sides: tuple[Exact, Exact] | None = None  # of a variance whose contributions are ranked: what all members add up to
 
@@ -76,7 +76,7 @@ class FramedFigures(Struct, frozen=True, eq=False, dict=True):
         return Figures(self.plan, each)
 
     @cached_property
-    def held(self) -> pl.Series:
+    def holders(self) -> pl.Series:
         """The members that hold rows, by position on the first axis."""
         self.plan.stop()
         each = [rows for of in self.sums.values() for sums in of for rows in sums.holders()]
@@ -210,14 +210,14 @@ def ranked(figures: FramedFigures, order: FramedFigures | None, ranking: Ranking
         column = order.ordering(replace(ranking, line=0, column=0)) if order else figures.ordering(ranking)
         if order is None and figures.reads_one_window:
             rows = column.rows.collect(engine="in-memory")
-            held = rows[MEMBER]
+            holders = rows[MEMBER]
         else:
-            held = figures.held
-            rows = column.rows.join(held.to_frame().lazy(), on=MEMBER, how="semi").collect(engine="in-memory")
+            holders = figures.holders
+            rows = column.rows.join(holders.to_frame().lazy(), on=MEMBER, how="semi").collect(engine="in-memory")
     except NotInFrames:
         return None
     first = [ids[at] for at in foremost(rows, column, ids, top, asc=ranking.asc)]
-    return MemberRank([*first, *blank_members(held, rows, ids, top - len(first))], held.len())
+    return MemberRank([*first, *blank_members(holders, rows, ids, top - len(first))], holders.len())
 
 
 def contributing(figures: FramedFigures, top: int) -> MemberRank | None:
@@ -235,12 +235,12 @@ def contributing(figures: FramedFigures, top: int) -> MemberRank | None:
         sizes = replace(less, rows=less.rows.with_columns(pl.col(AMOUNT).abs()))
         each = [sizes.rows, *(total_of(side) for side in sides)]
         rows, *totals = pl.collect_all([rows.lazy() for rows in each], engine="in-memory")
-        held = figures.held
+        holders = figures.holders
     except NotInFrames:
         return None
     first = [ids[at] for at in foremost(rows, sizes, ids, top, asc=False)]
     a, b = (Exact(total.item() or 0, side.denominator) for total, side in zip(totals, sides, strict=True))
-    return MemberRank([*first, *blank_members(held, rows, ids, top - len(first))], held.len(), (a, b))
+    return MemberRank([*first, *blank_members(holders, rows, ids, top - len(first))], holders.len(), (a, b))
 
 
 def total_of(column: MemberColumn) -> pl.LazyFrame:
@@ -250,11 +250,11 @@ def total_of(column: MemberColumn) -> pl.LazyFrame:
     return column.rows.select(pl.col(AMOUNT).cast(type_of(column.bound)).sum())
 
 
-def blank_members(held: pl.Series, rows: pl.DataFrame, ids: Sequence[str], count: int) -> Sequence[str]:
+def blank_members(holders: pl.Series, rows: pl.DataFrame, ids: Sequence[str], count: int) -> Sequence[str]:
     """Return the first members without a figure, by id."""
-    if count <= 0 or held.len() == rows.height:
+    if count <= 0 or holders.len() == rows.height:
         return ()
-    blank = held.filter(~held.is_in(rows[MEMBER].implode())).to_list()
+    blank = holders.filter(~holders.is_in(rows[MEMBER].implode())).to_list()
     return sorted(ids[at] for at in watched(blank))[:count]
 
 

@@ -89,9 +89,9 @@ class FramedSums(Struct, frozen=True, eq=False, dict=True):
         bound = self.magnitudes[column] * max((most for _, most in each), default=1)
         kind = type_of(bound)
         amount = (pl.col(column).cast(kind) * pl.col(FACTOR).cast(kind)).alias(AMOUNT)
-        found = pl.concat([rows.select(MEMBER, amount) for rows, _ in each]).group_by(MEMBER).agg(pl.col(AMOUNT).sum())
+        sums = pl.concat([rows.select(MEMBER, amount) for rows, _ in each]).group_by(MEMBER).agg(pl.col(AMOUNT).sum())
         position = self.batch.bases.index(base)
-        return found, 10**base.measure.places * self.batch.group.denominators[position] * window.divisor, bound
+        return sums, 10**base.measure.places * self.batch.group.denominators[position] * window.divisor, bound
 
     def _weighed(
         self, base: Base, runs: Sequence[Run], classes: ClassMembers, frame: pl.DataFrame
@@ -128,8 +128,8 @@ class FramedBatch(Batch, frozen=True, eq=False, dict=True, kw_only=True):
     def kept(self) -> Mapping[int, Sequence[pl.DataFrame]]:
         """The frames of the months that the books have, by the position of the month; of each term span."""
         asked = [at for at in watched(range(self.splits.count)) if self.months >> at & 1] if self.by_month else ()
-        found = {at: self.presences.reader.kept_as_seen(self.key(at)) for at in watched(asked)}
-        return {at: frames for at, frames in found.items() if isinstance(frames, tuple)}
+        memos = {at: self.presences.reader.kept_as_seen(self.key(at)) for at in watched(asked)}
+        return {at: frames for at, frames in memos.items() if isinstance(frames, tuple)}
 
     @property
     def _read_at(self) -> Sequence[int]:
@@ -175,11 +175,11 @@ class FramedBatch(Batch, frozen=True, eq=False, dict=True, kw_only=True):
         reader, read = self.presences.reader, self._read_at
         parts = [frame.partition_by(SPAN, as_dict=True, include_key=False) for frame in frames]
         none = [frame.clear().drop(SPAN) for frame in frames]
-        found = {}
+        months = {}
         for place, at in watched(enumerate(read)):
             month = tuple(part.get((place,), empty) for part, empty in zip(parts, none, strict=True))
-            found[at] = reader.memo_as_seen(self.key(at), partial(tuple, month), size_of)
-        return found
+            months[at] = reader.memo_as_seen(self.key(at), partial(tuple, month), size_of)
+        return months
 
 
 def size_of(frames: Sequence[pl.DataFrame]) -> int:

@@ -186,7 +186,7 @@ class RankedReport(Struct, frozen=True, dict=True):
             by_member.setdefault(str(ranked.figures.places[at].members[axis]), []).append(at)
         figures = ranked.by_row[self.ranking.line][self.ranking.column]
         if self.rank and not ranked.above:
-            shown, count = self.rank.shown, self.rank.count
+            shown, count = self.rank.members, self.rank.count
         else:
             first = self.order_by_member or {member: figures[at[0]] for member, at in watched(by_member.items())}
             ordered = in_order(by_member, first, asc=self.ranking.asc)
