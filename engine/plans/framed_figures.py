@@ -24,7 +24,7 @@ from engine.plans.variances import Variances
 from engine.plans.windows import ColumnRead, DomainRead
 from engine.queries.values import Ranking
 
-UNDER, QUOTIENT = "under", "quotient"
+UNDER, QUOTIENT, OF_B = "under", "quotient", " of b"
 NEAR = 2.0**-48  # of a quotient in doubles: within it fractions decide
 
 
@@ -136,8 +136,8 @@ class FramedFigures(Struct, frozen=True, eq=False, dict=True):
     def variance(self, variance: Variance, expression: Expression, a: ColumnRead, b: ColumnRead) -> MemberColumn:
         """Return the variances of an expression between the total windows of two column reads. Raises NotInFrames."""
         first, second = self.column(expression, a), self.column(expression, b)
-        if first.is_quotient or second.is_quotient:
-            raise NotInFrames
+        if first.is_quotient and second.is_quotient and not expression.type.additive:
+            return difference_of_quotients(first, second, relative=variance.relative)
         figures, time = Variances(Figures(self.plan, {})), len(a.windows) - 1
         fills = [expression.type.additive and figures.counts_as_zero(expression, read, time) for read in (a, b)]
         return difference(first, second, fills, relative=variance.relative)
@@ -183,6 +183,8 @@ def difference(a: MemberColumn, b: MemberColumn, fills: Sequence[bool], *, relat
 
     `fills` tells of each side whether a missing figure counts as 0 beside one of the other; else none is there.
     """
+    if a.is_quotient or b.is_quotient:
+        raise NotInFrames
     unit = lcm(a.denominator, b.denominator)
     bound = a.bound * (unit // a.denominator) + b.bound * (unit // b.denominator)
     first, second = over(a, unit, bound), over(b, unit, bound).rename({AMOUNT: UNDER})
@@ -195,6 +197,22 @@ def difference(a: MemberColumn, b: MemberColumn, fills: Sequence[bool], *, relat
     if not relative:
         return MemberColumn(both.select(MEMBER, less), unit, bound)
     return positive(both.filter(pl.col(UNDER) != 0).with_columns(less, pl.col(UNDER).abs()), bound)
+
+
+def difference_of_quotients(a: MemberColumn, b: MemberColumn, *, relative: bool) -> MemberColumn:
+    """Return the first quotients less the second, or that over the second's absolute ones; none where one is missing.
+
+    Each is over the product of both divisors, or over that of a divisor and a dividend.
+    """
+    bound = 2 * max(a.bound, 1) * max(b.bound, 1)  # that of nothing but zeros is 0
+    kind = type_of(bound)
+    first, second = (side.rows.select(MEMBER, pl.col(AMOUNT, UNDER).cast(kind)) for side in (a, b))
+    both = first.join(second, on=MEMBER, suffix=OF_B)
+    less = (pl.col(AMOUNT) * pl.col(UNDER + OF_B) - pl.col(AMOUNT + OF_B) * pl.col(UNDER)).alias(AMOUNT)
+    if relative:
+        both = both.filter(pl.col(AMOUNT + OF_B) != 0)
+    divisor = pl.col(UNDER) * (pl.col(AMOUNT + OF_B).abs() if relative else pl.col(UNDER + OF_B))
+    return MemberColumn(both.select(MEMBER, less, divisor.alias(UNDER)), 1, bound, is_quotient=True)
 
 
 # The order of members.

@@ -1,9 +1,10 @@
 """The law of frames: rankings and explanations are the same whether the sums of members stay in frames or not."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from hypothesis import given, seed, settings
@@ -17,8 +18,12 @@ from engine.report import ranking
 from engine.report.explain import explain
 from server.caller.caller import Caller
 from tests.laws.oracle.asking import ask, told
-from tests.laws.oracle.books import OracleBooks
-from tests.laws.oracle.requests import OF_METRICS, OracleRequest, requests
+from tests.laws.oracle.books import GL, OracleBooks, OracleFormula
+from tests.laws.oracle.calendar import YEAR, Range, period_of
+from tests.laws.oracle.expressions import Binary, Expression, Name
+from tests.laws.oracle.formulas import MONEY, NUMBER, kinds_of
+from tests.laws.oracle.references import OracleVariance
+from tests.laws.oracle.requests import OF_METRICS, OracleRequest, references, requests
 from tests.laws.oracle.strategies import random_books
 from tests.laws.oracle.writing import opened
 from tests.laws.scoped.calls import LARGE, variance
@@ -29,6 +34,8 @@ from tests.laws.test_variances import Known, asked_of
 from tests.support.engines.memory import folder_in_memory
 
 ENDLESS = 10**9
+WHOLE = {"product": "P2", "region": "US", "journal": "J1"}  # in place of no member
+FLAT = (("product",), ("product",), ("band",), ("region",))
 DRAWN = 12  # books whose rankings are counted
 
 
@@ -58,15 +65,52 @@ def made(door: Door, books: OracleBooks, request: OracleRequest, ranked: dict[st
     return told(report), report.places, report.lines, [list(map(list, by_column)) for by_column in report.figures]
 
 
-def hold(data: st.DataObject, books: OracleBooks) -> Counter[str]:
+Asked = tuple[OracleRequest, str, str]  # the metric that orders the members, and its column
+
+
+@st.composite
+def rankings(draw: st.DrawFn, books: OracleBooks) -> Asked:
+    """Draw a ranking of the members of one dimension, perhaps with periods below."""
+    request = replace(draw(requests(books, RANKABLE, OF_METRICS)), subtotals=False)
+    return request, draw(st.sampled_from(request.metrics)), draw(st.sampled_from(request.columns)).text
+
+
+@st.composite
+def variances_of_ratios(draw: st.DrawFn, books: OracleBooks) -> Asked:
+    """Draw a ranking by the variance of a ratio."""
+    request = draw(requests(books, FLAT, (GL,)))
+    variance = draw(references(books).filter(lambda column: isinstance(column, OracleVariance)))
+    days = sorted(row.day for row in books.rows if row.day) or [date(2020, 2, 29)]
+    whole = Range(*(period_of(day, YEAR, books.fiscal) for day in (days[0], days[-1])))
+    metrics = ("price", *draw(st.lists(st.sampled_from([*books.bases][:2]), max_size=1)))
+    asked = draw(st.sampled_from((request.asked, whole, whole)))
+    return replace(request, metrics=metrics, columns=(variance,), asked=asked), "price", variance.text
+
+
+@st.composite
+def plain_ratios(draw: st.DrawFn, books: OracleBooks) -> OracleBooks:
+    """Draw books whose price is money over a number, or over the sum of two; each row has all its members."""
+    kinds = kinds_of({key: base for key, base in books.bases.items() if base.over_members in ("sum", "count")})
+    money, numbers = ([key for key, known in kinds.items() if known == (kind, GL)] for kind in (MONEY, NUMBER))
+    over, under, more = (Name(key, key) for key in (draw(st.sampled_from(of)) for of in (money, numbers, numbers)))
+    divisors: tuple[Expression, ...] = (under, Binary("+", under, more), Binary("-", under, more))
+    price = OracleFormula(key="price", domain=GL, expression=Binary("/", over, draw(st.sampled_from(divisors))))
+    rows = tuple(
+        replace(row, members={key: member or WHOLE[key] for key, member in row.members.items()}) for row in books.rows
+    )
+    return replace(books, rows=rows, formulas={**books.formulas, "price": price})
+
+
+def hold(
+    data: st.DataObject, books: OracleBooks, drawn: Callable[[OracleBooks], st.SearchStrategy[Asked]] = rankings
+) -> Counter[str]:
     """Hold some rankings in frames to those of lists, and return how many stayed in frames."""
     counts: Counter[str] = Counter()
     with opened(books) as listed, opened(books) as framed:
         for _ in range(3):
-            request = replace(data.draw(requests(books, RANKABLE, OF_METRICS)), subtotals=False)
-            metric, column = data.draw(st.sampled_from(request.metrics)), data.draw(st.sampled_from(request.columns))
+            request, metric, column = data.draw(drawn(books))
             asked: dict[str, Any] = {"asc": data.draw(st.booleans()), "top": data.draw(st.integers(1, 3))}
-            asked["order_by"] = f"{metric}@{column.text}"
+            asked["order_by"] = f"{metric}@{column}"
             with members_in_lists(ENDLESS):
                 expected = made(listed, books, request, asked)
             with members_in_lists(0) as seen:
@@ -80,6 +124,11 @@ def hold(data: st.DataObject, books: OracleBooks) -> Counter[str]:
 @given(data=st.data(), books=random_books())
 def test_a_ranking_in_frames_has_the_bytes_of_one_in_lists(data: st.DataObject, books: OracleBooks) -> None:
     hold(data, books)
+
+
+@given(data=st.data(), books=random_books())
+def test_a_ranking_by_the_variance_of_a_ratio_is_that_of_lists(data: st.DataObject, books: OracleBooks) -> None:
+    hold(data, data.draw(plain_ratios(books)), variances_of_ratios)
 
 
 @given(known=seen_books(), drawn=st.lists(variance(), min_size=10, max_size=20))

@@ -149,6 +149,52 @@ def test_ratios_that_no_double_tells_apart_are_ordered_by_fractions(tmp_path: Pa
     assert framed == [3, 3]
 
 
+@pytest.mark.parametrize(("reference", "relative"), [("var(actual,budget)", False), ("var_pct(actual,budget)", True)])
+@pytest.mark.parametrize("asc", [False, True])
+def test_members_are_ordered_by_the_variance_of_a_ratio(
+    tmp_path: Path, framed: list[int], reference: str, *, relative: bool, asc: bool
+) -> None:
+    drawn = Random(13)
+    sold = {
+        (scenario, at): (drawn.randint(-5, 5) * 7, drawn.randint(-3, 3))
+        for scenario in ("actual", "budget")
+        for at in range(60)
+        if scenario == "actual" or at % 4
+    }
+    rows = (f"2021-01-05 {scenario} C{at:02} {amount} {units}" for (scenario, at), (amount, units) in sold.items())
+    books = shop(tmp_path, rows)
+    report = books.metric("price", scenarios={"V": reference}, period="2021", dimensions=["customer"], top=30, asc=asc)
+    prices = {key: Fraction(amount, units) for key, (amount, units) in sold.items() if units}
+    both = {
+        at: (prices["actual", at], prices["budget", at])
+        for _, at in prices
+        if len({("actual", at), ("budget", at)} & prices.keys()) == 2
+    }
+    variances = {at: (a - b) / abs(b) if relative else a - b for at, (a, b) in both.items() if b or not relative}
+    ordered = sorted(variances, key=lambda at: (variances[at] if asc else -variances[at], at))
+    assert len(ordered) > 15
+    blank = sorted({at for _, at in sold} - variances.keys())
+    expected = [*((f"C{at:02}", variances[at]) for at in ordered), *((f"C{at:02}", None) for at in blank)]
+    assert shown(report)[:30] == expected[:30]
+    assert framed == [30]
+
+
+def test_variances_of_ratios_that_no_double_tells_apart_are_ordered_by_fractions(
+    tmp_path: Path, framed: list[int]
+) -> None:
+    below = {"A": 2**40 + 4, "B": 2**40 + 2, "C": 2**40 + 3, "Z": 2**40}
+    assert len({2**33 - 1 / under for under in below.values()}) == 1
+    rows = [f"2021-01-05 actual {name} {2**33} 1" for name in below]
+    rows += [f"2021-01-05 budget {name} 1 {under}" for name, under in below.items()]
+    books = shop(tmp_path, iter(rows))
+    for asc, order in ((False, ["A", "C", "B"]), (True, ["Z", "B", "C"])):
+        report = books.metric(
+            "price", scenarios={"V": "var(actual,budget)"}, period="2021", dimensions=["customer"], top=3, asc=asc
+        )
+        assert [name for name, _ in shown(report)[:3]] == order
+    assert framed == [3, 3]
+
+
 def test_a_figure_that_no_column_holds_is_computed_member_by_member(
     tmp_path: Path, framed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,4 +308,15 @@ def test_members_that_a_filter_keeps_and_a_ranking_does_not_show_count_in_the_to
     kept = {"customer": ["B", "C", "D"]}
     report = books.metric("revenue", scenarios=A, period="2021", dimensions=["customer"], top=1, filters=kept)
     assert shown(report) == [("C", 4), ("(others)", 5), ("total", 9)]
+    assert framed == [1]
+
+
+def test_a_variance_of_a_ratio_has_no_figures_where_one_side_is_nothing(tmp_path: Path, framed: list[int]) -> None:
+    rows = [f"2021-01-05 actual {name} 1 {2**62}" for name in "AB"]  # in hundredths the units pass 63 bits
+    rows.append("2021-01-05 budget C 0 0")
+    report = shop(tmp_path, iter(rows)).metric(
+        "price", scenarios={"V": "var(actual,budget)", "A": "actual"}, period="2021", dimensions=["customer"], top=1
+    )
+    assert shown(report)[0] == ("A", None)
+    assert shown(report, 1)[0] == ("A", Fraction(1, 2**62))
     assert framed == [1]
