@@ -4,8 +4,9 @@ Similar words share most of their letter pairs, ends included: `eurpoe` and `eur
 half of the pairs are compared letter by letter.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from typing import Literal
 
 import polars as pl
 from msgspec import Struct
@@ -16,8 +17,13 @@ CLOSE = 700  # least likeness, of 1000
 COMPARED = 200  # most words to compare letter by letter
 LONGEST = 40  # most letters of a word to compare
 LAST = "\U0010ffff"  # after all letters
+LONG = ""  # stands among the pairs for words of more letters, whose pairs are not kept
+FEW = 2_000  # words whose letters are read without looking up more of their pairs
+FREQUENT = 20_000  # words, beyond which those of a pair are not listed if those of others suffice
+MAX_SHORT = 50_000  # words with a letter, beyond which they are not looked up
 PIECE = 250_000  # words whose pairs are made at once
 ENTRY, LIKENESS = "entry", "likeness"  # columns: an entry, and its likeness of 1000
+SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 NO_WORDS = pl.Series("words", [], dtype=pl.UInt32)
 NOTHING_NEAR = pl.DataFrame(schema={ENTRY: pl.UInt32, LIKENESS: pl.UInt32})
 
@@ -43,9 +49,13 @@ class Lexicon(Struct, frozen=True):
             .sort("word")
             .collect(engine="in-memory")
         )
-        numbered = words.select("word").with_row_index("words").filter(pl.col("word").str.len_chars() <= LONGEST)
+        is_short = pl.col("word").str.len_chars() <= LONGEST
+        numbered = words.select("word").with_row_index("words")
+        long = numbered.filter(~is_short).select("words")
+        numbered = numbered.filter(is_short)
         pieces = [pairs_in(numbered[begin : begin + PIECE]) for begin in watched(range(0, numbered.height or 1, PIECE))]
         pairs = pl.concat(pieces).group_by("pair").agg(pl.col("words").explode()).sort("pair")
+        pairs = pl.concat([long.select(pl.lit(LONG).alias("pair"), pl.col("words").implode()), pairs])
         return cls.read(words, pairs)
 
     @classmethod
@@ -65,29 +75,74 @@ class Lexicon(Struct, frozen=True):
         used = places.filter(entries.gather(places[ENTRY]))["word"].unique()
         return pl.repeat(value=False, n=self.words.height, eager=True).scatter(used, values=True)
 
-    def beginning(self, letters: str) -> pl.Series:
-        """Return the entries with a word that begins with some letters."""
-        return self.words[ENTRY][slice(*prefix_range(self.words["word"], letters))].explode().drop_nulls()
+    def span_of(self, word: str) -> range:
+        """Return the places of a word: one or none."""
+        return range(*(self.words["word"].search_sorted(word, side=side) for side in SIDES))
 
-    def near(self, word: str, among: pl.Series) -> pl.DataFrame:
-        """Return the entries with a word spelled like the given one: columns ENTRY and LIKENESS.
+    def span_beginning(self, letters: str) -> range:
+        """Return the places of the words that begin with some letters."""
+        return range(*prefix_range(self.words["word"], letters))
 
-        `among` is a Boolean per word of the lexicon; other words are ignored. Numbers have no close spellings: account
-        6011 is not 6010.
+    def entries_of(self, span: range) -> pl.Series:
+        """Return the entries with one of the words of a span."""
+        return self.words[ENTRY][span.start : span.stop].explode().drop_nulls()
+
+    def places_of(self, letters: str) -> pl.Series | None:
+        """Return the places of words that may contain some letters; None where too many have the only letter."""
+        if len(letters) == 1:
+            lists = [words for pair, words in self.pairs.items() if letters in pair]
+            places = None if sum(map(len, lists)) > MAX_SHORT else pl.concat([NO_WORDS, *lists])
+        else:
+            pairs = {letters[at : at + 2] for at in range(len(letters) - 1)}
+            places = min((self.pairs.get(pair, NO_WORDS) for pair in pairs), key=len)
+        return None if places is None else pl.concat([places, self.pairs.get(LONG, NO_WORDS)])
+
+    def containing(self, letters: str, places: pl.Series) -> pl.Series:
+        """Return the entries with a word that contains some letters; `places` are those of words that may."""
+        pairs = {letters[at : at + 2] for at in range(len(letters) - 1)}
+        lists = sorted((self.pairs.get(pair, NO_WORDS) for pair in pairs), key=len)[1:]
+        for words in lists:
+            if len(places) <= FEW:
+                break
+            listed = pl.repeat(value=False, n=self.words.height, dtype=pl.Boolean, eager=True)
+            listed = listed.scatter(words, values=True).scatter(self.pairs.get(LONG, NO_WORDS), values=True)
+            places = places.filter(listed.gather(places))
+        contains = self.words["word"].gather(places).str.contains(letters, literal=True)
+        return self.words[ENTRY].gather(places.filter(contains)).explode().drop_nulls()
+
+    def _sharing(self, pairs: Sequence[str], least: int) -> pl.Series:
+        """Return all words that share at least so many of some pairs, and perhaps others.
+
+        Words of frequent pairs are not listed: a word that shares enough has enough of the others.
+        """
+        lists = sorted((self.pairs[pair] for pair in pairs if pair in self.pairs), key=len)
+        frequent = 0
+        while frequent < least - 1 and lists and len(lists[-1]) > FREQUENT:
+            lists.pop()
+            frequent += 1
+        if not frequent:
+            return pl.concat([NO_WORDS, *lists[: max(0, len(lists) - least + 1)]]).unique()
+        times = pl.concat([NO_WORDS, *lists]).to_frame().group_by("words").len()
+        return times.filter(pl.col("len") >= least - frequent)["words"]
+
+    def near(self, word: str, among: pl.Series | None = None) -> pl.DataFrame:
+        """Return the entries with a word spelled like the given one: columns ENTRY and LIKENESS, the closest last.
+
+        An entry with several such words stands there for each. `among` is a Boolean per word of the lexicon, None for
+        all; other words are ignored. Numbers have no close spellings: account 6011 is not 6010.
         """
         if not any(map(str.isalpha, word)):
             return NOTHING_NEAR
         pairs = pairs_of(word)
         least = len(pairs) // 2
-        lists = sorted((self.pairs[pair] for pair in pairs if pair in self.pairs), key=len)
-        rarest = pl.concat([NO_WORDS, *lists[: max(0, len(lists) - least + 1)]]).unique()
-        rarest = rarest.filter(among.gather(rarest))
+        rarest = self._sharing(pairs, least)
+        rarest = rarest if among is None else rarest.filter(among.gather(rarest))
         if rarest.is_empty():
             return NOTHING_NEAR
         marked = pl.concat_str(pl.lit(" "), "word", pl.lit(" "))
         shared = pl.sum_horizontal(pl.col("marked").str.contains(pair, literal=True) for pair in pairs)
         compared = (
-            self.words[rarest]
+            pl.DataFrame([rarest.alias("place"), self.words["word"].gather(rarest)])
             .lazy()
             .with_columns(marked=marked)
             .with_columns(shared=shared)
@@ -96,12 +151,10 @@ class Lexicon(Struct, frozen=True):
             .head(COMPARED)
             .collect(engine="in-memory")
         )
-        alike = likenesses(word, compared["word"])
-        if max(alike, default=0) < CLOSE:
-            return NOTHING_NEAR
-        near = compared.lazy().select(ENTRY, pl.lit(pl.Series(LIKENESS, alike, dtype=pl.UInt32)))
-        near = near.filter(pl.col(LIKENESS) >= CLOSE).explode(ENTRY).group_by(ENTRY).agg(pl.col(LIKENESS).max())
-        return near.collect(engine="in-memory")
+        alike = pl.Series(LIKENESS, likenesses(word, compared["word"]), dtype=pl.UInt32)
+        close = pl.DataFrame([compared["place"], alike]).filter(alike >= CLOSE).sort(LIKENESS)
+        entries = self.words[ENTRY].gather(close["place"])
+        return pl.DataFrame([entries, close[LIKENESS]]).explode(ENTRY).drop_nulls()
 
 
 def prefix_range(texts: pl.Series, prefix: str) -> tuple[int, int]:

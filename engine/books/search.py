@@ -18,7 +18,7 @@ from engine.books.reader import Reader
 from engine.books.search_index import ROW, SPELLED, Best, Index, SeenRows, read_index, tables_of
 from engine.books.search_rows import DimensionRows, TreeNodes, derived_rows, described, leaf_rows, named_rows, tree_rows
 from engine.books.search_sight import BITS, seen_rows
-from engine.books.word_search import best_of_word, suits
+from engine.books.word_search import best_of_words, best_spelled, suits
 from engine.model.calendar.periods import GRAINS
 from engine.model.catalogue import PERIOD, Dimension, DimensionKind, Metric, Statement
 from engine.model.errors import BadArguments, DimensionUnavailable, Unavailable, UnknownName
@@ -38,7 +38,7 @@ MOST_HITS = 2**31  # more than any index has
 CLOSE_SPELLING = "close spelling"
 WHY = ("listed", "exact", "beginning", "beginning of a word", "part", CLOSE_SPELLING)  # by rank
 NOTHING_FOUND = Best((), ())
-MADE_BY = f"search index 2, Polars {pl.__version__}, Unicode {unidata_version}"  # of folding and words
+MADE_BY = f"search index 3, Polars {pl.__version__}, Unicode {unidata_version}"  # of folding and words
 Rows = Sequence[tuple[int, int]]  # rank and row
 
 
@@ -256,15 +256,18 @@ class Findable(Struct, frozen=True):
         """Return the best rows that have the words of a query, all if it has none."""
         if not query:
             found = self.index.listing(self.seen, limits.ends)
-        elif suits(query, self.index, self.seen):
-            found = best_of_word(query, self.index, self.seen, limits.ends)
+        elif suits(self.index, self.seen):
+            found = best_of_words(query, self.index, self.seen, limits.ends)
         else:
             found = self.index.matches(query, self.seen)
         return Best.of(found, self.index.first_node, *limits.ends)
 
     def spelled(self, query: str, limits: Limits) -> Best:
         """Return the best rows with words spelled like those of a query."""
-        found = self.index.spellings(query, self.seen, self.words())
+        if suits(self.index, self.seen):
+            found = best_spelled(query, self.index, self.seen, limits.ends)
+        else:
+            found = self.index.spellings(query, self.seen, self.words())
         return NOTHING_FOUND if found is None else Best.of(found, self.index.first_node, *limits.ends)
 
     def best(self, query: str, limits: Limits) -> Best:

@@ -143,6 +143,10 @@ class Index(Struct, frozen=True, dict=True):
         places, texts = self.may_contain(seen, words), self.entries.select("text", "words")
         return texts.with_row_index(ENTRY) if places is None else texts[places].with_columns(places.alias(ENTRY))
 
+    def entries_with(self, word: str, seen: SeenRows) -> pl.Series:
+        """Return the entries of what a reader sees that hold a word as written or with different punctuation."""
+        return holding(self.texts_of(seen, [word]).lazy(), word).select(ENTRY).collect(engine="in-memory")[ENTRY]
+
     def listing(self, seen: SeenRows, most: tuple[int, int]) -> pl.DataFrame:
         """Return the first rows that a reader sees, so many records and nodes: columns ROW and RANK."""
         places = seen.rows.arg_true()
@@ -216,16 +220,15 @@ class Index(Struct, frozen=True, dict=True):
         if not 0 < len(words) <= MOST_WORDS:
             return None
         first, *others = sorted(words, key=len, reverse=True)
-        near = self.lexicon.near(first, among)
+        near = closest(self.lexicon.near(first, among))
         if seen.entries is not None and not near.is_empty():
             near = near.join(seen.entries.alias(ENTRY).to_frame(), on=ENTRY, how="semi")
-        found = near if first == query else with_same(near, self.texts_of(seen, [first]), first)
+        found = near if first == query else with_same(near, self.entries_with(first, seen))
         for word in others:
             if found.is_empty():
                 break
-            near = self.lexicon.near(word, among).join(found, on=ENTRY, how="semi")
-            texts = self.texts_of(SeenRows(seen.rows, found[ENTRY], seen.hidden), [word])
-            each = with_same(near, texts, word)
+            near = closest(self.lexicon.near(word, among)).join(found, on=ENTRY, how="semi")
+            each = with_same(near, self.entries_with(word, SeenRows(seen.rows, found[ENTRY], seen.hidden)))
             found = found.join(each, on=ENTRY).select(ENTRY, pl.col(LIKENESS) + pl.col(f"{LIKENESS}_right"))
         if found.is_empty():
             return None
@@ -278,11 +281,15 @@ def marked_texts(entries: pl.DataFrame) -> pl.DataFrame:
     return folded.with_columns(text=text).with_columns(words=pl.col("text").str.replace_all(BETWEEN_WORDS, " "))
 
 
-def with_same(near: pl.DataFrame, entries: pl.DataFrame, word: str) -> pl.DataFrame:
+def closest(near: pl.DataFrame) -> pl.DataFrame:
+    """Return each entry once, with its greatest likeness. `near` has the closest last."""
+    return near.unique(ENTRY, keep="last")
+
+
+def with_same(near: pl.DataFrame, same: pl.Series) -> pl.DataFrame:
     """Return the entries near a word and those that contain it, with their likeness."""
-    same = holding(entries.lazy(), word).select(ENTRY, pl.lit(ALIKE, pl.UInt32).alias(LIKENESS))
-    found = same if near.is_empty() else pl.concat([same, near.lazy()]).group_by(ENTRY).agg(pl.col(LIKENESS).max())
-    return found.collect(engine="in-memory")
+    certain = same.alias(ENTRY).to_frame().with_columns(pl.lit(ALIKE, pl.UInt32).alias(LIKENESS))
+    return certain if near.is_empty() else pl.concat([certain, near.join(certain, on=ENTRY, how="anti")])
 
 
 def holding(entries: pl.LazyFrame, word: str) -> pl.LazyFrame:

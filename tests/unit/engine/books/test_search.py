@@ -231,7 +231,7 @@ def test_a_word_finds_the_same_among_many_entries(
     expected = find(books, query, limit=limit)
     monkeypatch.setattr(word_search, "MANY", 0)
     members = findable_members(None, books.reader)
-    assert word_search.suits(query, members.index, members.seen)
+    assert word_search.suits(members.index, members.seen)
     assert find(books, query, limit=limit) == expected
 
 
