@@ -133,10 +133,10 @@ class ClassMembers(Struct, frozen=True, eq=False, dict=True):
             of_class.append(number)
         return pl.Series(ALIKE, of_class, pl.UInt32), firsts
 
-    @cached_property
-    def rest(self) -> pl.Series:
-        """For each class, the first of those that count alike in the total."""
-        classes = self.classes[self.axis.leaf]
+    @cached_method
+    def rest(self, leaf: str) -> pl.Series:
+        """Return for each class of the leaf of an axis the first of those that count alike in the total."""
+        classes = self.classes[leaf]
         if isinstance(classes, MemberClasses):
             counts = [NOWHERE, *[IN_TOTAL] * (len(classes) - 1)]
             return pl.Series(counts, dtype=pl.UInt32)

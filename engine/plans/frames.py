@@ -64,13 +64,16 @@ class FramedSums(Struct, frozen=True, eq=False, dict=True):
         inside = pl.col(leaf).is_in(named.implode())
         yield ClassSums(classes.group, frame.filter(inside), frozenset([*members, None]))
         wide = [column for column, magnitude in self.magnitudes.items() if type_of(magnitude) is pl.Int128]
-        alike = pl.lit(classes.rest).gather(pl.col(leaf)).alias(leaf)
-        others = frame.lazy().filter(~inside).with_columns(alike, *(pl.col(column).cast(pl.Int128) for column in wide))
+        alike = [
+            pl.lit(classes.rest(of_axis)).gather(pl.col(of_axis)).alias(of_axis)
+            for of_axis in dict.fromkeys(axis.leaf for axis in classes.group.axes)
+        ]
+        others = frame.lazy().filter(~inside).with_columns(*alike, *(pl.col(column).cast(pl.Int128) for column in wide))
         summed = sum_by_group(others, classes.group).collect(engine="in-memory")
         yield ClassSums(classes.group, summed, frozenset([None]))
 
     def holders(self) -> list[pl.LazyFrame]:
-        """Return the members that hold rows of each base in any of its windows."""
+        """Return the members of the first axis that hold rows of each base in any of its windows."""
         return [
             self._weighed(base, self.batch.runs(base), classes, frame)[0].select(MEMBER).unique()
             for base in self.batch.bases
@@ -130,6 +133,11 @@ class FramedBatch(Batch, frozen=True, eq=False, dict=True, kw_only=True):
         asked = [at for at in watched(range(self.splits.count)) if self.months >> at & 1] if self.by_month else ()
         memos = {at: self.presences.reader.kept_as_seen(self.key(at)) for at in watched(asked)}
         return {at: frames for at, frames in memos.items() if isinstance(frames, tuple)}
+
+    @property
+    def rows_kept(self) -> int:
+        """How many rows the frames have that the books keep."""
+        return sum(frame.height for frames in self.kept.values() for frame in frames)
 
     @property
     def _read_at(self) -> Sequence[int]:

@@ -166,6 +166,11 @@ class Batch(Struct, frozen=True, eq=False, dict=True):
         return self.by_leaf.batch.reads if self.by_leaf else self.term_reads
 
     @property
+    def rows_kept(self) -> int:
+        """How many rows of the sums that it needs the books keep in frames."""
+        return 0
+
+    @property
     def days(self) -> tuple[Span, ...]:
         """The days of all windows."""
         return split_intervals(distinct_windows(self.shape, self.windows))

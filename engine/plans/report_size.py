@@ -67,7 +67,7 @@ def report_size(
     it is computed. `admit` is called before anything is counted, with how much; what it raises ends the count.
     """
     if plan.framed and ranking is not None and ranking.top is not None:
-        return framed_size(plan, ranking.top)
+        return framed_size(plan, ranking.top, admit)
     figures, columns = len(plan.rows) * len(plan.query.columns), len(plan.query.columns)
     groups = most_groups // max(columns, 1)
     shown = (MOST_COMPUTED if ranking is not None and ranking.top is not None else MOST_FIGURES) // max(figures, 1)
@@ -93,11 +93,27 @@ def report_size(
     return size
 
 
-def framed_size(plan: FigurePlan, top: int) -> ReportSize:
-    """Return the size of a ranked report whose sums stay in frames: what it shows, and the sums of all members."""
-    shown = (top + 1) * places_of_each(plan) + 1
-    each = (batch.splits.count * len(plan.axes[0].ids) * len(batch.bases) for batch in watched(plan.batches))
-    return ReportSize(shown * len(plan.rows) * len(plan.query.columns), shown, sums=sum(each))
+def framed_size(plan: FigurePlan, top: int, admit: Callable[[ReportSize], None]) -> ReportSize:
+    """Return the size of a ranked report whose sums stay in frames: what it shows, and the sums of all members.
+
+    Of several dimensions most combinations hold no rows: where they are many, those that do are counted.
+    """
+    inner = prod(len(axis.ids) + plan.query.nests for axis in plan.axes[1:])
+    shown = (top + 1) * inner * places_of_each(plan) + 1
+    size = ReportSize(shown * len(plan.rows) * len(plan.query.columns), shown)
+    combinations = prod(len(axis.ids) for axis in plan.axes)
+    sums = sum(batch.splits.count * combinations * len(batch.bases) for batch in watched(plan.batches))
+    if len(plan.axes) == 1 or sums <= MAX_UNCOUNTED:
+        return replace(size, sums=sums)
+    admit(replace(size, counted=MAX_UNCOUNTED))
+    return replace(size, sums=sum(sums_of(batch, plan) for batch in watched(plan.batches)))
+
+
+def sums_of(batch: Batch, plan: FigurePlan) -> int:
+    """Return how many sums of members and months a batch in frames holds: those that are kept, and those it reads."""
+    counts = plan.reader.collect([read.pipe(lambda sums: sums.select(pl.len())) for read in batch.reads], plan.stop)
+    read: int = sum(count.item() for count in counts)
+    return (batch.rows_kept + read) * len(batch.bases)
 
 
 def most_combinations(plan: FigurePlan) -> int:

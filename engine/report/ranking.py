@@ -9,6 +9,7 @@ The others of all groups of one depth are collected together.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import prod
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from engine.notes.report_reads import ReportFigures
 from engine.notes.shared_rows import members_sharing
 from engine.plans.figures import FigurePlan, Figures, collect_together
 from engine.plans.framed_figures import MemberRank
-from engine.plans.report_size import refuse_too_many_shown
+from engine.plans.report_size import COUNTED, refuse_too_many_shown
 from engine.plans.weights import Axis
 from engine.queries.filters import filter_of
 from engine.queries.values import Filter, Ranking
@@ -55,19 +56,25 @@ def stays_in_frames(plan: FigurePlan, ranking: Ranking) -> bool:
 
     They do where members are many, and where no note asks for the figures of those that are not shown.
     """
-    if ranking.top is None or len(plan.axes) != 1 or len(plan.axes[0].ids) <= max(MAX_SMALL, ranking.top):
+    if ranking.top is None or not plan.axes or plan.query.breakdown[0].key != plan.axes[0].key:
         return False
-    if any(base.counted for base in plan.bases) or plan.into_total(plan.axes[0]):
+    first, *inner = plan.axes  # each leaf is in a member of an inner one without a total, of weight 1
+    if len(first.ids) <= max(MAX_SMALL, ranking.top) or any(axis.total is not None for axis in inner):
         return False
-    if plan.query.nests or not all(all(plan.availability.across[domain]) for domain in plan.domains):
+    if (ranking.top + 1) * prod(len(axis.ids) + 1 for axis in inner) > max(COUNTED, ranking.top + 1):
+        return False
+    if any(base.counted for base in plan.bases) or plan.into_total(first):
+        return False
+    if not all(all(plan.availability.across[domain]) for domain in plan.domains):
         return False
     return not (plan.reads.formulas and asks_for_all(plan))
 
 
 def asks_for_all(plan: FigurePlan) -> bool:
     """Tell whether a note on a formula may ask for its figures of members that are not shown."""
-    (axis,) = plan.axes
-    return bool(plan.query.time) or axis.total is not None or UNASSIGNED in plan.reader.visible(axis.key)
+    return bool(plan.query.time) or any(
+        axis.total is not None or UNASSIGNED in plan.reader.visible(axis.key) for axis in plan.axes
+    )
 
 
 def order_plan(plan: FigurePlan, ranking: Ranking | None) -> FigurePlan | None:
@@ -185,7 +192,7 @@ class RankedReport(Struct, frozen=True, dict=True):
         for at in watched(positions, plan.stop):
             by_member.setdefault(str(ranked.figures.places[at].members[axis]), []).append(at)
         figures = ranked.by_row[self.ranking.line][self.ranking.column]
-        if self.rank and not ranked.above:
+        if self.rank and not ranked.above and not named:
             shown, count = self.rank.members, self.rank.count
         else:
             first = self.order_by_member or {member: figures[at[0]] for member, at in watched(by_member.items())}

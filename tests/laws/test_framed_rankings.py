@@ -18,7 +18,7 @@ from engine.report import ranking
 from engine.report.explain import explain
 from server.caller.caller import Caller
 from tests.laws.oracle.asking import ask, told
-from tests.laws.oracle.books import GL, OracleBooks, OracleFormula
+from tests.laws.oracle.books import GL, LEAF_OF, OracleBooks, OracleFormula
 from tests.laws.oracle.calendar import YEAR, Range, period_of
 from tests.laws.oracle.expressions import Binary, Expression, Name
 from tests.laws.oracle.formulas import MONEY, NUMBER, kinds_of
@@ -34,6 +34,15 @@ from tests.laws.test_variances import Known, asked_of
 from tests.support.engines.memory import folder_in_memory
 
 ENDLESS = 10**9
+CROSSED = (
+    ("product", "region"),
+    ("tree", "region"),
+    ("band", "product"),
+    ("tree", "band"),
+    ("tree", "region", "band"),
+    ("region", "product", "journal"),
+    ("product", "region", "period"),
+)
 WHOLE = {"product": "P2", "region": "US", "journal": "J1"}  # in place of no member
 FLAT = (("product",), ("product",), ("band",), ("region",))
 DRAWN = 12  # books whose rankings are counted
@@ -72,6 +81,16 @@ Asked = tuple[OracleRequest, str, str]  # the metric that orders the members, an
 def rankings(draw: st.DrawFn, books: OracleBooks) -> Asked:
     """Draw a ranking of the members of one dimension, perhaps with periods below."""
     request = replace(draw(requests(books, RANKABLE, OF_METRICS)), subtotals=False)
+    return request, draw(st.sampled_from(request.metrics)), draw(st.sampled_from(request.columns)).text
+
+
+@st.composite
+def crossed(draw: st.DrawFn, books: OracleBooks) -> Asked:
+    """Draw a ranking of the members of two dimensions or more, perhaps nested, whose inner ones do not weigh."""
+    request = draw(requests(books, CROSSED, (GL,)))
+    inner = {key for key in request.dimensions[1:] if key in LEAF_OF}
+    cuts = [{key: ids for key, ids in each.items() if key not in inner} for each in (request.filters, request.excluded)]
+    request = replace(request, filters=cuts[0], excluded=cuts[1], subtotals=draw(st.booleans()))
     return request, draw(st.sampled_from(request.metrics)), draw(st.sampled_from(request.columns)).text
 
 
@@ -124,6 +143,11 @@ def hold(
 @given(data=st.data(), books=random_books())
 def test_a_ranking_in_frames_has_the_bytes_of_one_in_lists(data: st.DataObject, books: OracleBooks) -> None:
     hold(data, books)
+
+
+@given(data=st.data(), books=random_books())
+def test_a_ranking_of_two_dimensions_in_frames_is_that_of_lists(data: st.DataObject, books: OracleBooks) -> None:
+    hold(data, books, crossed)
 
 
 @given(data=st.data(), books=random_books())
