@@ -74,7 +74,7 @@ REPORT_NOTES: Mapping[str, Notes] = {
     "shared_rows": of_figures(shared_notes),
     "sign_reversed": of_plan(sign_notes),
     "variant_untouched": of_each_read(variant_notes),
-    "weighted_rows": lambda report: weight_notes(report.figures, report.unbroken),
+    "weighted_rows": lambda report: weight_notes(report.figures, report.unbroken, report.rank),
     "window_replaces_range": of_each_read(range_notes),
 }
 

@@ -11,6 +11,7 @@ from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side
 from engine.model.stopping import watched
 from engine.plans.figures import FigurePlan, Figures
+from engine.plans.framed_figures import MemberRank
 from engine.plans.rows import Row
 from engine.plans.weights import Axis
 
@@ -23,9 +24,9 @@ def is_weighed(base: Base, axis: Axis, plan: FigurePlan) -> bool:
     return plan.availability.is_topped(base, axis) and not base.over_members.counts
 
 
-def weight_notes(figures: Figures, unbroken: Figures | None) -> Iterator[Note]:
+def weight_notes(figures: Figures, unbroken: Figures | None, rank: MemberRank | None) -> Iterator[Note]:
     """Yield the note on weighted rows: that they do not add up as they stand, or that their total is another figure."""
-    yield from uneven_rows(figures)
+    yield from uneven_rows(figures, rank)
     if unbroken is None:
         return
     differing = [said for row in figures.plan.rows for said in differences(row, figures, unbroken)]
@@ -33,15 +34,18 @@ def weight_notes(figures: Figures, unbroken: Figures | None) -> Iterator[Note]:
         yield differing_total(figures.plan.reads.topped, differing)
 
 
-def uneven_rows(figures: Figures) -> Iterator[Note]:
-    """Yield the note that the rows of a breakdown do not add up as they stand."""
+def uneven_rows(figures: Figures, rank: MemberRank | None = None) -> Iterator[Note]:
+    """Yield the note that the rows of a breakdown do not add up as they stand.
+
+    `rank` are the members of the first axis that are shown, where the figures are those of these alone.
+    """
     plan = figures.plan
     uneven = [
         axis.key
         for axis in plan.axes
         if (weights := plan.into_total(axis))
         and any(is_weighed(base, axis, plan) for base in plan.bases)
-        and any(members[axis.place] in weights for members in watched(figures.members))
+        and (rank.weighs if rank else any(members[axis.place] in weights for members in watched(figures.members)))
     ]
     if uneven:
         yield Note.of("weighted_rows", dimensions=" and ".join(uneven), says=ROWS)

@@ -34,6 +34,7 @@ class MemberRank(Struct, frozen=True):
     members: Sequence[str]
     count: int
     sides: tuple[Exact, Exact] | None = None  # of a variance whose contributions are ranked: what all members add up to
+    weighs: bool = False  # whether a member that holds rows does not count once in the total
 
 
 class MemberColumn(Struct, frozen=True):
@@ -235,7 +236,14 @@ def ranked(figures: FramedFigures, order: FramedFigures | None, ranking: Ranking
     except NotInFrames:
         return None
     first = [ids[at] for at in foremost(rows, column, ids, top, asc=ranking.asc)]
-    return MemberRank([*first, *blank_members(holders, rows, ids, top - len(first))], holders.len())
+    shown = [*first, *blank_members(holders, rows, ids, top - len(first))]
+    return MemberRank(shown, holders.len(), weighs=weighs(figures.plan, holders))
+
+
+def weighs(plan: FigurePlan, holders: pl.Series) -> bool:
+    """Tell whether one of some members of the first axis does not count once in the total."""
+    axis = plan.axes[0]
+    return holders.is_in([axis.order[member] for member in watched(plan.into_total(axis))]).any()
 
 
 def contributing(figures: FramedFigures, top: int) -> MemberRank | None:

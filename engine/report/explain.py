@@ -176,7 +176,8 @@ def plans_of(figure: ExplainedFigure, reader: Reader, stop: Stop) -> dict[str, F
 def in_frames(plan: FigurePlan, figure: ExplainedFigure, ranking: Ranking) -> FigurePlan:
     """Return a plan whose sums stay in frames, where its members are many and those of a sum; else the plan."""
     is_sum = isinstance(figure.form, SumForm) and figure.volume is None and not plan.query.time
-    return replace(plan, framed=True) if is_sum and stays_in_frames(plan, ranking) else plan
+    stays = is_sum and stays_in_frames(plan, ranking) and not plan.into_total(plan.axes[0])
+    return replace(plan, framed=True) if stays else plan
 
 
 def one_level_below(query: Query, key: str, expression: Expression, reader: Reader) -> Query:

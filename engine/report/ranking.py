@@ -63,9 +63,9 @@ def stays_in_frames(plan: FigurePlan, ranking: Ranking) -> bool:
         return False
     if (ranking.top + 1) * prod(len(axis.ids) + 1 for axis in inner) > max(COUNTED, ranking.top + 1):
         return False
-    if any(base.counted for base in plan.bases) or plan.into_total(first):
-        return False
-    if not all(all(plan.availability.across[domain]) for domain in plan.domains):
+    if any(base.counted for base in plan.bases) or not all(
+        all(plan.availability.across[domain]) for domain in plan.domains
+    ):
         return False
     return not (plan.reads.formulas and asks_for_all(plan))
 

@@ -191,3 +191,26 @@ def test_inner_trees_weigh_in_the_order(tmp_path: Path, framed: list[int], monke
     plain = books.metric("revenue", dimensions=["customer", "region"], **asked)
     assert plain.places[0].members[0].id == "A"
     assert framed == [1]
+
+
+@pytest.mark.parametrize(("holder", "weighted"), [("B", True), ("A", False)])
+def test_rows_that_weigh_are_told_of_where_no_member_shown_weighs(
+    tmp_path: Path, framed: list[int], monkeypatch: pytest.MonkeyPatch, holder: str, *, weighted: bool
+) -> None:
+    monkeypatch.setattr(ranking, "MAX_SMALL", 0)
+    sales = [("A", 10), (holder, 4), ("C", 3)]
+    facts = [f"2021-01-05 actual X {region} {amount}" for region, amount in sales]
+    books = small_books(
+        tmp_path,
+        facts={"gl": "\n".join(("date scenario customer region amount", *facts))},
+        domains={"gl": GL},
+        dimensions="customer: {kind: leaf}\nregion: {kind: leaf, members: live.region}\n"
+        "area: {kind: ragged, leaf_dimension: region, nodes: live.area}\n",
+        tables={"region": "id\nA\nB\nC", "area": "node parent weight\nA - 1\nB - -1\nC - 1"},
+    )
+    report = books.metric("revenue", scenarios={"A": "actual"}, period="2021", dimensions=["area"], top=1)
+    assert figures(report)["A",] == 10 + 4 * (not weighted)
+    assert figures(report)[()] == (9 if weighted else 17)
+    codes = [note.code for note in report.notes]
+    assert codes.count("weighted_rows") == 2 * weighted  # the rows do not add up, and the total is another figure
+    assert framed == [1]
