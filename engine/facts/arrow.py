@@ -17,7 +17,7 @@ from engine.facts.expressions import (
     group_columns,
     limited,
 )
-from engine.facts.last_values import are_many_runs, chains_of, in_order, last_sums
+from engine.facts.last_values import are_many_runs, in_order, last_sums
 from engine.facts.manifest import TouchedPart, is_whole, magnitude_of, spans_of
 from engine.facts.mapped import MappedFacts
 from engine.facts.rollups import answering, needed
@@ -38,6 +38,7 @@ from engine.model.fact_store import (
 )
 from engine.model.scope import Cell
 from engine.model.stopping import Stop, watched
+from engine.model.window_chains import chains_of
 
 # Facts.
 #
@@ -225,13 +226,21 @@ class ArrowFacts(MappedFacts):
             keys=tuple(dict.fromkeys((*asked.keys, asked.counted))),
             aggregates=(),
         )
-        return (
-            self.sums(by_code, within)
+        touched = self.touched(asked.domain, asked.scenario, asked.spans, within)
+        codes = (
+            self.sums_of(touched, by_code, within)
             .with_columns(pl.col(asked.counted).alias(VALUE), *group_columns(asked.groups))
             .select(SPAN, *asked.keys, VALUE)
-            .unique()
-            .pipe(capped, asked.most)
         )
+        return (codes.unique() if may_repeat(touched, asked) else codes).pipe(capped, asked.most)
+
+
+def may_repeat(touched: Sequence[TouchedPart], asked: DistinctSlice) -> bool:
+    """Tell whether parts may share rows of an answer: they share a span, or several codes of a key share a group."""
+    positions = [position for _, spans in watched(touched) for position, _, _ in spans]
+    return len(set(positions)) < len(positions) or any(
+        of_code.n_unique() < len(of_code) for of_code in asked.groups.values()
+    )
 
 
 def by_window(sums: pl.LazyFrame, asked: LastKnownSlice) -> pl.LazyFrame:

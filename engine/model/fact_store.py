@@ -31,7 +31,8 @@ SPAN = "span"  # column of a sums frame: position of the span in the slice
 ROWS = "rows"  # column of a sums frame: number of facts in the sum
 PERIOD = "last_period"  # column of a last-known frame: number of the period
 VALUE = "value"  # column of a distinct frame: code of a member
-MOST_GROUPS = 5_000_000  # rows of a last-known or distinct frame
+MOST_GROUPS = 5_000_000  # rows of a last-known frame
+MAX_MEMBERS = 20_000_000  # rows of a distinct frame
 
 
 class AggregateFunction(Enum):
@@ -121,7 +122,7 @@ class DistinctSlice(Struct, frozen=True, kw_only=True, eq=False):
     keys: tuple[str, ...]
     counted: str
     groups: Mapping[str, pl.Series] = {}
-    most: int = MOST_GROUPS
+    most: int = MAX_MEMBERS
 
 
 Asked = Slice | RowSlice | LastKnownSlice | DistinctSlice

@@ -17,6 +17,7 @@ from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.stopping import Stop, never, watched
 from engine.plans.aggregations import AGGREGATIONS, Accumulator, Amount, accumulators_of
+from engine.plans.member_counts import CountedMembers
 from engine.plans.weights import Members
 from engine.plans.windows import DateWindow, IntervalSplits, Run, WindowRuns
 
@@ -92,7 +93,7 @@ class CombinedAmounts(Struct, frozen=True):
     """Amounts that do not add up."""
 
     amounts: Sequence[Amount | None]
-    combine: Callable[..., Amount]  # of any number: sets of members are joined without one for each step
+    combine: Callable[..., Amount]  # of any number
 
     def over(self, windows: WindowRuns) -> Sequence[Amount | None]:
         """Return the combined amount of each window, None if it has no rows."""
@@ -157,14 +158,20 @@ def figure_cells(
 
 
 class Amounts(Struct, frozen=True, eq=False):
-    """The amounts of one base by accumulator, members and interval, in units of 1 / `denominator`."""
+    """The amounts of one base by accumulator, members and interval, in units of 1 / `denominator`.
+
+    A distinct count has the counts of its members instead, which are made when a window is asked for.
+    """
 
     base: Base
     denominator: int
     by_accumulator: Sequence[Mapping[Members, IntervalAmounts]]
+    counted: CountedMembers | None = None
 
     def figures(self, cells: Sequence[FigureCells], stop: Stop = never) -> Sequence[Figure]:
         """Return the figures of some cells, in order."""
+        if self.counted:
+            return self._counts(self.counted, cells, stop)
         if AGGREGATIONS[self.base.over_members].derive:
             return list(self._one_by_one(cells, stop))
         (by_member,) = self.by_accumulator
@@ -182,6 +189,14 @@ class Amounts(Struct, frozen=True, eq=False):
                 for amounts in found:
                     numerators += [None] * len(windows.runs) if amounts is None else amounts.over(windows)
         return FigureColumn(numerators, self.denominator)
+
+    def _counts(self, counted: CountedMembers, cells: Sequence[FigureCells], stop: Stop) -> FigureColumn:
+        numerators: list[int | None] = []
+        for cell in cells:
+            stop()
+            for members in cell.members:
+                numerators += counted.over(members, cell.windows)
+        return FigureColumn(numerators, 1)
 
     def _one_by_one(self, cells: Sequence[FigureCells], stop: Stop) -> Iterator[Figure]:
         for cell in cells:
@@ -228,6 +243,8 @@ class Amounts(Struct, frozen=True, eq=False):
 
     def members(self, runs: Sequence[Run], but: AbstractSet[Members]) -> list[Members]:
         """Return the combinations of members that hold rows in any of some runs, except some."""
+        if self.counted:
+            return [members for members in watched(self.counted.holding(runs)) if members not in but]
         by_member = self.by_accumulator[0]
         others = by_member.keys() - but
         return [members for members in watched(others) if by_member[members].total(runs) is not None]
@@ -248,7 +265,8 @@ class SumMatrix(Struct, frozen=True, eq=False):
         found = {
             known: sums
             for known in each
-            if not AGGREGATIONS[known.base.over_members].derive
+            if not known.counted
+            and not AGGREGATIONS[known.base.over_members].derive
             and isinstance(sums := known.by_accumulator[0].get(members), CumulatedAmounts)
             and sums.has_all
         }

@@ -1,27 +1,26 @@
-"""AGGREGATIONS: how the rows of a base combine. A sum has one accumulator; an average two, the dividend and divisor."""
+"""AGGREGATIONS: how the rows of a base combine. A sum has one accumulator; an average two, the dividend and divisor.
+
+A distinct count has none: what it counts is not put together from amounts; see `member_counts`.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import add
-from typing import Any
 
 from msgspec import Struct
 
 from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
-from engine.model.fact_store import ROWS, VALUE, Aggregate, AggregateFunction
-from engine.model.members.member_sets import NULL_CODE
+from engine.model.fact_store import ROWS, Aggregate, AggregateFunction
 
-Amount = Any  # an integer, or a set of codes for COUNT_DISTINCT
+Amount = int
 
 
 class Accumulator(Struct, frozen=True):
-    """One aggregate of the rows of a base, and how two of its amounts combine. `how` None counts rows or members."""
+    """One aggregate of the rows of a base, and how two of its amounts combine. `how` None counts rows."""
 
     how: AggregateFunction | None
     combine: Callable[..., Amount]
-    counted: str = ROWS  # the column that is read if `how` is None
     weighs: bool = True  # whether the values are scaled as amounts are
-    factor: int | None = None  # of values that are not; None: they are codes
 
     def aggregate(self, weight: int) -> AggregateFunction | None:
         """Return the aggregate for rows with a weight. A negative weight swaps MIN and MAX."""
@@ -29,20 +28,13 @@ class Accumulator(Struct, frozen=True):
             return self.how
         return AggregateFunction.MAX if self.how is AggregateFunction.MIN else AggregateFunction.MIN
 
-    def column_and_factor(self, measure: str, weight: int) -> tuple[str, int | None]:
+    def column_and_factor(self, measure: str, weight: int) -> tuple[str, int]:
         """Return the column that it reads for rows with a weight, and the factor of its values."""
         how = self.aggregate(weight)
-        column = self.counted if how is None else Aggregate(measure, how).column
-        return column, weight if self.weighs else self.factor
+        return ROWS if how is None else Aggregate(measure, how).column, weight if self.weighs else 1
 
 
 Derived = tuple[Sequence[Amount | None], Sequence[int]]  # amounts, and the units that divide them
-
-
-def counted(found: Sequence[Sequence[Amount | None]], _denominator: int) -> Derived:
-    """Return the numbers of members in sets of codes."""
-    counts = [None if codes is None else len(codes - {NULL_CODE}) for codes in found[0]]
-    return counts, [1] * len(counts)
 
 
 def means(found: Sequence[Sequence[Amount | None]], denominator: int) -> Derived:
@@ -61,10 +53,10 @@ ADDED = Accumulator(AggregateFunction.SUM, add)
 AGGREGATIONS: Mapping[MemberAggregation, Aggregation] = {
     MemberAggregation.SUM: Aggregation((ADDED,)),
     MemberAggregation.COUNT: Aggregation((Accumulator(None, add),)),
-    MemberAggregation.AVERAGE: Aggregation((ADDED, Accumulator(None, add, weighs=False, factor=1)), means),
+    MemberAggregation.AVERAGE: Aggregation((ADDED, Accumulator(None, add, weighs=False)), means),
     MemberAggregation.MIN: Aggregation((Accumulator(AggregateFunction.MIN, min),)),
     MemberAggregation.MAX: Aggregation((Accumulator(AggregateFunction.MAX, max),)),
-    MemberAggregation.COUNT_DISTINCT: Aggregation((Accumulator(None, set.union, VALUE, weighs=False),), counted),
+    MemberAggregation.COUNT_DISTINCT: Aggregation(()),
 }
 
 

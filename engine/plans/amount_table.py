@@ -48,10 +48,7 @@ class AmountTable:
                 if row[column] is None:  # rows without this amount alone
                     continue
                 so_far = by_interval[interval]
-                if target.weight is None and so_far is not None:
-                    so_far.update(row[column])
-                    continue
-                amount = set(row[column]) if target.weight is None else row[column] * target.weight
+                amount = row[column] * target.weight
                 by_interval[interval] = amount if so_far is None else target.combine(so_far, amount)
 
     def _by_interval(self, target: AccumulatorTarget) -> list[Amount | None]:

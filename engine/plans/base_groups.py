@@ -44,7 +44,7 @@ class AccumulatorTarget(Struct, frozen=True):
     accumulator: int  # of the base
     members: Members
     column: str  # of the frame of sums
-    weight: int | None  # None for sets of codes, which have no weight
+    weight: int
     combine: Callable[..., Amount]
 
 
@@ -152,6 +152,21 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
                 signed = -scaled if base.negated else scaled
                 column, factor_of_column = accumulator.column_and_factor(base.measure.key, signed)
                 yield AccumulatorTarget(position, place, members, column, factor_of_column, accumulator.combine)
+
+    def counted_in(self, classes: tuple[int, ...], *, subtotals: bool) -> Iterator[tuple[int, Members]]:
+        """Yield the positions of the bases that count one combination of classes, each with members of the axes."""
+        look()
+        by_leaf = {known.leaf: known.classes[number] for known, number in zip(self.classes, classes, strict=True)}
+        for position, members, *_ in class_contributions(
+            by_leaf, self.weights, self.axes, self.places, subtotals=subtotals
+        ):
+            yield position, members
+
+    def members_in(self, classes: tuple[int, ...], *, subtotals: bool) -> Iterator[Members]:
+        """Yield the members of the axes that one combination of classes counts in."""
+        if self.counted:
+            return (members for _, members in self.counted_in(classes, subtotals=subtotals))
+        return (target.members for target in self.targets(classes, subtotals=subtotals))
 
     @cached_property
     def _targets(self) -> LazyTable[tuple[tuple[int, ...], bool], Sequence[AccumulatorTarget]]:

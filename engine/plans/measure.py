@@ -22,6 +22,7 @@ from engine.plans.accumulators import AmountMemo, Amounts, BatchAmounts, interva
 from engine.plans.aggregations import accumulators_of
 from engine.plans.amount_table import AmountTable, ClassSums
 from engine.plans.base_groups import BaseGroup, base_groups
+from engine.plans.member_counts import GROUP, ClassPairs, CountedMembers, MemberCounts
 from engine.plans.presence import Presences
 from engine.plans.term_reads import (
     LastKnownSplits,
@@ -205,6 +206,8 @@ class Batch(Struct, frozen=True, eq=False, dict=True):
 
     def amounts_in(self, sums: Iterable[ClassSums], read: Sequence[int], stop: Stop = never) -> BatchAmounts:
         """Return the amounts of every base from sums by class of the intervals that were read."""
+        if self.group.counted:
+            return counted_amounts(self, sums, stop)
         found = AmountTable(read, self.splits.count, subtotals=self.subtotals)
         for each in sums:
             found.add(each, stop)
@@ -233,6 +236,30 @@ class Batch(Struct, frozen=True, eq=False, dict=True):
     def _runs_at(self, position: int) -> Sequence[Run]:
         every = (run for window in watched(self.windows[position]) for run in self.splits.runs(window))
         return tuple(dict.fromkeys(every))
+
+
+def counted_amounts(batch: Batch, codes: Iterable[ClassSums], stop: Stop) -> BatchAmounts:
+    """Return the amounts of bases that count members, from the codes that have rows by interval and class."""
+    numbers: dict[tuple[int, Members], int] = {}  # of each base, by position, and members of the axes
+    classes = []
+    for group, pairs, _ in watched(codes):
+        keys = group.keys
+        combinations = pairs.select(keys).unique() if keys else pairs.select(pl.lit(0)).head(1)
+        counts_in: list[tuple[int, ...]] = []
+        for combination in watched(combinations.iter_rows(), stop):
+            own = combination if keys else ()
+            places = group.counted_in(own, subtotals=batch.subtotals)
+            counts_in += [(*own, numbers.setdefault(place, len(numbers))) for place in watched(places, stop)]
+        schema = {key: pairs.schema[key] for key in keys} | {GROUP: pl.UInt32}
+        classes.append(ClassPairs(pairs, pl.DataFrame(counts_in, schema, orient="row"), keys))
+    windows = [batch.splits.runs(window) for window in watched(distinct_windows(batch.shape, batch.windows))]
+    windows += [batch.runs(bases[0]) for bases in batch.shape.by_time.values()] if batch.group.axes else []
+    counts = MemberCounts(classes, batch.splits.count, batch.group.leaf_counts[str(batch.group.counted)], windows)
+    groups: list[dict[Members, int]] = [{} for _ in batch.bases]
+    for (position, members), number in watched(numbers.items(), stop):
+        groups[position][members] = number
+    each = zip(batch.bases, groups, strict=True)
+    return BatchAmounts({base: Amounts(base, 1, (), CountedMembers(of_base, counts)) for base, of_base in each})
 
 
 def batch_shapes(

@@ -17,10 +17,18 @@ from engine.model.stopping import watched
 from engine.plans.base_groups import BaseGroup
 from engine.plans.figures import FigurePlan
 from engine.plans.measure import Batch
+from engine.plans.member_counts import MAX_TOGETHER
 from engine.plans.places import is_place
 from engine.plans.term_reads import distinct_keys
 from engine.plans.weights import Members
-from engine.plans.window_size import is_wide, unbounded, values_at_most, values_in_windows
+from engine.plans.window_size import (
+    is_wide,
+    members_at_most,
+    rows_counted,
+    unbounded,
+    values_at_most,
+    values_in_windows,
+)
 from engine.queries.values import Ranking
 
 MOST_FIGURES = 1_000_000  # that a report shows
@@ -34,6 +42,9 @@ BYTES_A_COUNT = 200  # of a combination that is counted
 BYTES_A_VALUE, BYTES_OF_MORE = 40, 14  # of a value that a window reads, and of each beyond MANY_VALUES
 MANY_VALUES = 8_000_000
 BYTES_A_SUM = 32
+FEW_MEMBERS = 20_000  # a report that reads fewer members is not counted more exactly
+BYTES_A_MEMBER, BYTES_SORTED = 30, 150  # of a member that is counted, and of those that are sorted together
+MANY_MEMBERS = 2 * MAX_TOGETHER
 
 
 class ReportSize(Struct, frozen=True):
@@ -43,6 +54,7 @@ class ReportSize(Struct, frozen=True):
     places: int
     values: int = 0  # that its windows read beyond sums; see window_size
     counted: int = 0  # combinations that are counted in each column before the size is known
+    members: int = 0  # that a distinct count reads, each in each interval and class
     sums: int = 0  # of members and months that stay in frames
 
     @property
@@ -51,7 +63,8 @@ class ReportSize(Struct, frozen=True):
         shown = self.places * BYTES_A_PLACE + self.figures * BYTES_A_FIGURE
         many = max(0, self.values - MANY_VALUES)
         read = (self.values - many) * BYTES_A_VALUE + many * BYTES_OF_MORE
-        return shown + read + self.counted * BYTES_A_COUNT + self.sums * BYTES_A_SUM
+        members = self.members * BYTES_A_MEMBER + min(self.members, MANY_MEMBERS) * BYTES_SORTED
+        return shown + read + self.counted * BYTES_A_COUNT + self.sums * BYTES_A_SUM + members
 
 
 def report_size(
@@ -90,6 +103,12 @@ def report_size(
     for batch in unbounded(plan):
         admit(replace(size, counted=MOST_GROUPS))
         size = replace(size, values=size.values + values_in_windows(batch, plan))
+    for batch in watched(plan.batches):
+        members = members_at_most(batch, plan)
+        if members > FEW_MEMBERS:
+            admit(replace(size, counted=FEW_MEMBERS))
+            members = min(members, rows_counted(batch, plan))
+        size = replace(size, members=size.members + members)
     return size
 
 
@@ -174,8 +193,8 @@ def combinations(plan: FigurePlan) -> Iterator[Members]:
             continue  # its domain lacks a dimension, so that it holds no whole combination
         for group, held in classes_held(batch, plan):
             for classes in watched(held.iter_rows(), plan.stop):
-                targets = group.targets(classes, subtotals=batch.subtotals)
-                yield from (target.members for target in targets if is_place(target.members, plan.query))
+                counted = group.members_in(classes, subtotals=batch.subtotals)
+                yield from (members for members in counted if is_place(members, plan.query))
 
 
 def classes_held(batch: Batch, plan: FigurePlan) -> Iterator[tuple[BaseGroup, pl.DataFrame]]:

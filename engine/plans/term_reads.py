@@ -13,7 +13,6 @@ from engine.model.fact_store import (
     PERIOD,
     ROWS,
     SPAN,
-    VALUE,
     Aggregate,
     DistinctSlice,
     LastKnownSlice,
@@ -104,7 +103,7 @@ def last_known_splits(
 
 
 def read_of_term(domain_read: DomainRead, term_span: TermSpan, splits: Sequence[Span], group: BaseGroup) -> FactRead:
-    """Return the read of one term span, by interval and class: its sums, or the lists of the codes that it counts."""
+    """Return the read of one term span, by interval and class: its sums, or the codes that it counts, one a row."""
     if not group.counted:
         read = sums_read(domain_read, term_span, splits, group.keys, group.aggregates, group.cut)
         return read.pipe(lambda sums: sum_by_class(sums, group))
@@ -117,8 +116,7 @@ def read_of_term(domain_read: DomainRead, term_span: TermSpan, splits: Sequence[
         counted=group.counted,
         groups=group.class_codes,
     )
-    read = FactRead(asked, group.cut, domain_read.shared).pipe(moved_by(before))
-    return read.pipe(lambda found: found.group_by(SPAN, *group.keys).agg(VALUE))
+    return FactRead(asked, group.cut, domain_read.shared).pipe(moved_by(before))
 
 
 def sums_read(
@@ -154,14 +152,9 @@ def last_known_of_term(
     alone: bool,
 ) -> FactRead:
     """Return the read of the last known values of one term span: by class if it stands alone, else by leaf."""
-    counted = (group.counted,) if group.counted else ()
-    in_codes = counted or not alone
-    keys = (*group.keys, *counted, *(() if alone else leaves))
-    groups = {} if in_codes else group.class_codes
+    keys, groups = (group.keys, group.class_codes) if alone else ((*group.keys, *leaves), {})
     read = last_known_read(domain_read, term_span, splits, leaves, keys, group, groups)
-    if not alone:
-        return read
-    return read.pipe(lambda sums: sum_by_class(sums, group) if in_codes else sum_by_group(sums, group))
+    return read.pipe(lambda sums: sum_by_group(sums, group)) if alone else read
 
 
 def last_known_read(
@@ -216,17 +209,13 @@ def moved_by(before: int) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
 
 
 def sum_by_class(sums: pl.LazyFrame, group: BaseGroup) -> pl.LazyFrame:
-    """Return sums by SPAN and the class of each key instead of its code; VALUE lists the codes to count, if any."""
-    if group.counted:
-        sums = sums.with_columns(pl.col(group.counted).alias(VALUE))
-    elif not group.keys and PERIOD not in sums.collect_schema():
+    """Return sums by SPAN and the class of each key instead of its code."""
+    if not group.keys and PERIOD not in sums.collect_schema():
         return sums
     return sum_by_group(sums.with_columns(group.class_columns), group)
 
 
 def sum_by_group(sums: pl.LazyFrame, group: BaseGroup) -> pl.LazyFrame:
-    """Return sums by SPAN and key; VALUE lists the codes to count, if any."""
+    """Return sums by SPAN and key."""
     made = [getattr(pl.col(part.column), part.how.value)() for part in group.aggregates] + [pl.col(ROWS).sum()]
-    if group.counted:
-        made.append(pl.col(VALUE).unique())
     return sums.group_by(SPAN, *group.keys).agg(made)

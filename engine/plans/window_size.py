@@ -1,8 +1,8 @@
 """Window size: how many values the windows of figures that do not add up read, from counts alone.
 
-Sums of windows that overlap are differences of two cumulated sums. The last rows of leaves, sets of members, and the
-least and largest amounts are not: each window reads the values of all its days anew. A report whose windows read too
-many is refused before any amount is read.
+Sums of windows that overlap are differences of two cumulated sums. The last rows of leaves, and the least and largest
+amounts are not: each window reads the values of all its days anew. A report whose windows read too many is refused
+before any amount is read. Members are counted in one pass, however many windows there are: what is read bounds them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,19 +14,20 @@ import polars as pl
 from msgspec.structs import replace
 
 from engine.books.reader import FactRead
+from engine.model.calendar.periods import DAY, Span
 from engine.model.errors import BadArguments
-from engine.model.fact_store import MOST_GROUPS, SPAN, VALUE, LastKnownSlice
+from engine.model.fact_store import MAX_MEMBERS, MOST_GROUPS, ROWS, SPAN, VALUE, LastKnownSlice, Slice
 from engine.model.stopping import watched
 from engine.plans.aggregations import accumulators_of
 from engine.plans.base_groups import BaseGroup
 from engine.plans.figures import FigurePlan
 from engine.plans.measure import Batch, distinct_windows
-from engine.plans.term_reads import LastKnownSplits
+from engine.plans.term_reads import LastKnownSplits, spans_of_term
 
 MAX_LAST_KNOWN = 50_000_000  # leaves that the windows of a report find the last rows of, each in each window
 MAX_COMPARED = 10_000_000  # the same where each leaf and window is a row, so that scenarios of a blend are compared
 FEW_LAST_KNOWN = 31  # windows
-MOST_COMBINED = 50_000_000  # members and amounts that windows put together, each in each interval of each window
+MOST_COMBINED = 50_000_000  # amounts that windows put together, each in each interval of each window
 
 
 def values_in_windows(batch: Batch, plan: FigurePlan) -> int:
@@ -74,8 +75,7 @@ def values_at_most(batch: Batch, plan: FigurePlan) -> int:
     """Return an upper bound of the values that the windows of a batch read."""
     if is_last_known(batch):
         return batch.splits.count * min(prod(map(plan.reader.leaf_count, batch.leaves)), MOST_GROUPS)
-    keys = dict.fromkeys((*batch.group.keys, *([batch.group.counted] if batch.group.counted else ())))
-    values = batch.splits.count * prod(map(plan.reader.leaf_count, keys))
+    values = batch.splits.count * prod(map(plan.reader.leaf_count, batch.group.keys))
     return max(times_read(batch), default=0) * len(batch.bases) * min(values, MOST_GROUPS)
 
 
@@ -104,7 +104,7 @@ def leaves_read(read: FactRead, last: LastKnownSlice) -> FactRead:
 
 
 def members_held(batch: Batch, plan: FigurePlan) -> int:
-    """Return how many members or amounts the windows of a batch put together, each as often as one reads it."""
+    """Return how many amounts the windows of a batch put together, each as often as one reads it."""
     times, found = times_read(batch), 0
     for (_, group), read in zip(batch.terms, batch.term_reads, strict=True):
         (frame,) = plan.reader.collect([read.pipe(values_by_class(group))], plan.stop)
@@ -114,20 +114,54 @@ def members_held(batch: Batch, plan: FigurePlan) -> int:
 
 
 def values_by_class(group: BaseGroup) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
-    """Return the step that counts the members or amounts of each interval and class."""
-    count = pl.col(VALUE).list.len() if group.counted else pl.lit(1)
-    return lambda sums: sums.select(SPAN, *group.keys, count.alias(VALUE))
+    """Return the step that counts the amounts of each interval and class."""
+    return lambda sums: sums.select(SPAN, *group.keys, pl.lit(1).alias(VALUE))
+
+
+def members_at_most(batch: Batch, plan: FigurePlan) -> int:
+    """Return an upper bound of the members that a batch reads, each in each interval and class; 0 if it counts none."""
+    if batch.group.counted is None:
+        return 0
+    leaves = dict.fromkeys((*batch.group.keys, batch.group.counted))
+    return min(batch.splits.count * prod(map(plan.reader.leaf_count, leaves)), MAX_MEMBERS)
+
+
+def rows_counted(batch: Batch, plan: FigurePlan) -> int:
+    """Return how many rows there are on the days that a batch reads: no read of members finds more of them."""
+    shape, reads = batch.shape, []
+    for term_span, group in batch.terms:
+        spans, _ = spans_of_term(term_span, batch.splits.spans)
+        asked = Slice(
+            domain=shape.domain_read.domain,
+            scenario=term_span.term.scenario.id,
+            spans=adjoined(spans),
+            keys=(),
+            aggregates=(),
+        )
+        read = FactRead(asked, group.cut, shape.domain_read.shared).within(shape.within)
+        reads.append(read.pipe(lambda rows: rows.select(pl.col(ROWS).sum())))
+    return sum(int(frame.item()) for frame in plan.reader.collect(reads, plan.stop))
+
+
+def adjoined(spans: Sequence[Span]) -> tuple[Span, ...]:
+    """Return the same days as ascending spans, no two of which adjoin."""
+    wider: list[Span] = []
+    for span in watched(spans):
+        if wider and wider[-1].last + DAY == span.first:
+            wider[-1] = Span(wider[-1].first, span.last)
+        else:
+            wider.append(span)
+    return tuple(wider)
 
 
 def too_many_values(batch: Batch, found: int, plan: FigurePlan) -> BadArguments:
     """Return the refusal of windows that read more values than one report reads."""
-    combined = f"members of {batch.group.counted}" if batch.group.counted else "amounts"
-    what = "last known values" if is_last_known(batch) else combined
+    what = "last known values" if is_last_known(batch) else "amounts"
     windows = len(distinct_windows(batch.shape, batch.windows))
     ways = ["choose a shorter range"]
     if plan.query.time:
         ways = [f"break down by longer periods than {plan.query.time[-1].dimension.key}, such as months", *ways]
-    ways.append(f"filter {batch.group.counted or 'a dimension'}")
+    ways.append("filter a dimension")
     return BadArguments(
         f"The {windows:,} windows of the report would read {found:,} {what}, more than the {most_of(batch):,} that one "
         f"report reads. To get fewer, {'; or '.join(ways)}.",

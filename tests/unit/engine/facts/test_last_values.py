@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from engine.facts import last_values
-from engine.facts.last_values import chains_of, in_order, last_sums
+from engine.facts.last_values import in_order, last_sums
 from engine.model.fact_store import PERIOD, ROWS, SPAN
+from engine.model.window_chains import chains_of
 
 SPANS, LEAVES = 40, {"account": 7, "centre": 3}
 Row = tuple[int, int, int, int, int]  # span, account, centre, amount, rows
