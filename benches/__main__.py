@@ -30,6 +30,7 @@ from benches import (
     warehouse,
     wide,
     widgets,
+    windows,
 )
 
 BENCHES = {
@@ -46,6 +47,7 @@ BENCHES = {
     "sandbox": sandbox.main,
     "charts": charts.main,
     "wide": wide.main,
+    "windows": windows.main,
     "widgets": widgets.main,
     "walkthrough": walkthrough.main,
     "faults": faults.main,
