@@ -12,6 +12,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
+from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
 from engine.model.exact import Exact, sort_keys
 from engine.model.scenarios import Variance
@@ -109,7 +110,11 @@ class FramedFigures(Struct, frozen=True, eq=False, dict=True):
         if base not in plan.bases or last in plan.availability.uncarried(base.domain, read.windows):
             raise NotInFrames
         of_base = next(sums for sums in self.sums[read.domain_read(base.domain)] if base in sums.batch.bases)
-        return MemberColumn(*of_base.sums(base, plan.base_windows(base, read)[-1]))
+        window = plan.base_windows(base, read)[-1]
+        amounts = MemberColumn(*of_base.amounts(base, window))
+        if base.over_members is not MemberAggregation.AVERAGE:
+            return amounts
+        return quotient(amounts, MemberColumn(*of_base.counts(base, window)))
 
     def _computed(self, expression: FormulaExpression, read: ColumnRead) -> MemberColumn:
         sums = expression.in_columns.sums

@@ -13,7 +13,7 @@ from engine.books.books import MEMBER_BYTES
 from engine.books.reader import FactRead
 from engine.model.aggregation import MemberAggregation, TimeRule
 from engine.model.catalogue import Base
-from engine.model.fact_store import SPAN
+from engine.model.fact_store import ROWS, SPAN
 from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import BatchAmounts
 from engine.plans.aggregations import accumulators_of
@@ -26,7 +26,7 @@ from engine.plans.term_reads import sum_by_group
 from engine.plans.windows import DateWindow, IntervalSplits, Run, split_intervals
 
 AMOUNT = "amount"  # of a member
-SUMMED = (MemberAggregation.SUM, MemberAggregation.COUNT)
+COMBINED = {MemberAggregation.MIN: pl.col(AMOUNT).min(), MemberAggregation.MAX: pl.col(AMOUNT).max()}  # others add up
 
 
 class FramedSums(Struct, frozen=True, eq=False, dict=True):
@@ -75,41 +75,57 @@ class FramedSums(Struct, frozen=True, eq=False, dict=True):
     def holders(self) -> list[pl.LazyFrame]:
         """Return the members of the first axis that hold rows of each base in any of its windows."""
         return [
-            self._weighed(base, self.batch.runs(base), classes, frame)[0].select(MEMBER).unique()
+            self._weighed(base, self.batch.runs(base), classes, frame, columns_of(base))[0].select(MEMBER).unique()
             for base in self.batch.bases
             for classes, frame in self.frames
         ]
 
-    def sums(self, base: Base, window: DateWindow) -> tuple[pl.LazyFrame, int, int]:
-        """Return the sums of a base in a window by MEMBER and AMOUNT, their denominator and their bound.
+    def amounts(self, base: Base, window: DateWindow) -> tuple[pl.LazyFrame, int, int]:
+        """Return the amounts of a base in a window by MEMBER and AMOUNT, their denominator and their bound.
 
-        A member without rows has none. The bound is at least the sum of all absolute sums.
+        A member without rows has none. The bound is at least the sum of all absolute amounts. Those of an average are
+        the sums, which the numbers of rows divide. Raises NotInFrames for what counts members.
         """
-        if base.over_members not in SUMMED:
+        if base.counted:
             raise NotInFrames
-        column, runs = sum_column(base), self.batch.splits.runs(window)
-        each = [self._weighed(base, runs, classes, frame) for classes, frame in self.frames]
-        bound = self.magnitudes[column] * max((most for _, most in each), default=1)
+        columns, runs = columns_of(base), self.batch.splits.runs(window)
+        each = [self._weighed(base, runs, classes, frame, columns) for classes, frame in self.frames]
+        bound = sum(self.magnitudes[column] for column in columns) * max((most for _, most in each), default=1)
         kind = type_of(bound)
-        amount = (pl.col(column).cast(kind) * pl.col(FACTOR).cast(kind)).alias(AMOUNT)
-        sums = pl.concat([rows.select(MEMBER, amount) for rows, _ in each]).group_by(MEMBER).agg(pl.col(AMOUNT).sum())
+        first, last = (pl.col(column).cast(kind) for column in (columns[0], columns[-1]))
+        column = first if len(columns) == 1 else pl.when(pl.col(FACTOR) < 0).then(last).otherwise(first)
+        amount = (column * pl.col(FACTOR).cast(kind)).alias(AMOUNT)
+        combined = COMBINED.get(base.over_members, pl.col(AMOUNT).sum())
+        amounts = pl.concat([rows.select(MEMBER, amount) for rows, _ in each]).group_by(MEMBER).agg(combined)
         position = self.batch.bases.index(base)
-        return sums, 10**base.measure.places * self.batch.group.denominators[position] * window.divisor, bound
+        return amounts, 10**base.measure.places * self.batch.group.denominators[position] * window.divisor, bound
+
+    def counts(self, base: Base, window: DateWindow) -> tuple[pl.LazyFrame, int, int]:
+        """Return the numbers of rows of a base in a window by MEMBER and AMOUNT, their denominator and their bound."""
+        runs = self.batch.splits.runs(window)
+        each = [self._weighed(base, runs, classes, frame, [ROWS])[0] for classes, frame in self.frames]
+        bound = self.magnitudes[ROWS] * max(1, len(self.batch.group.axes[0].ids))  # a row counts once in a member
+        amount = pl.col(ROWS).cast(type_of(bound)).alias(AMOUNT)
+        counts = pl.concat([rows.select(MEMBER, amount) for rows in each]).group_by(MEMBER).agg(pl.col(AMOUNT).sum())
+        return counts, 1, bound
 
     def _weighed(
-        self, base: Base, runs: Sequence[Run], classes: ClassMembers, frame: pl.DataFrame
+        self, base: Base, runs: Sequence[Run], classes: ClassMembers, frame: pl.DataFrame, columns: Sequence[str]
     ) -> tuple[pl.LazyFrame, int]:
         """Return the rows of some runs with the members that they count in and the factors, and the largest factor."""
-        column = sum_column(base)
         inside = [pl.col(SPAN).is_between(first, after, closed="left") for first, after in watched(runs)]
         span = pl.any_horizontal(inside) if inside else pl.lit(value=False)
-        rows = frame.lazy().filter(span, pl.col(column).is_not_null()).select(*classes.group.keys, column)
+        rows = frame.lazy().filter(span, pl.col(columns[0]).is_not_null()).select(*classes.group.keys, *columns)
         return classes.weighed(rows, self.batch.bases.index(base))
 
 
-def sum_column(base: Base) -> str:
-    """Return the column of the sums of a base, or of the numbers of its rows."""
-    return accumulators_of(base)[0].column_and_factor(base.measure.key, 1)[0]
+def columns_of(base: Base) -> Sequence[str]:
+    """Return the column of the amounts of a base, or of the numbers of its rows; of MIN and MAX that of the other too.
+
+    The other is for rows with a negative factor.
+    """
+    first, key = accumulators_of(base)[0], base.measure.key
+    return tuple(dict.fromkeys(first.column_and_factor(key, weight)[0] for weight in (1, -1)))
 
 
 # The frames of months, which the books memoise.

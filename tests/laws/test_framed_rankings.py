@@ -95,6 +95,14 @@ def crossed(draw: st.DrawFn, books: OracleBooks) -> Asked:
 
 
 @st.composite
+def unsummed(draw: st.DrawFn, books: OracleBooks) -> Asked:
+    """Draw a ranking by what is no sum, or by its variance."""
+    request = draw(requests(books, FLAT, (GL,)))
+    metrics = ("tally", *(metric for metric in request.metrics if metric != "tally"))
+    return replace(request, metrics=metrics), "tally", draw(st.sampled_from(request.columns)).text
+
+
+@st.composite
 def variances_of_ratios(draw: st.DrawFn, books: OracleBooks) -> Asked:
     """Draw a ranking by the variance of a ratio."""
     request = draw(requests(books, FLAT, (GL,)))
@@ -148,6 +156,11 @@ def test_a_ranking_in_frames_has_the_bytes_of_one_in_lists(data: st.DataObject, 
 @given(data=st.data(), books=random_books())
 def test_a_ranking_of_two_dimensions_in_frames_is_that_of_lists(data: st.DataObject, books: OracleBooks) -> None:
     hold(data, books, crossed)
+
+
+@given(data=st.data(), books=random_books())
+def test_a_ranking_by_a_mean_or_an_extreme_is_that_of_lists(data: st.DataObject, books: OracleBooks) -> None:
+    hold(data, books, unsummed)
 
 
 @given(data=st.data(), books=random_books())

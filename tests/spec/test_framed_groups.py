@@ -28,11 +28,22 @@ GL = """
 time: {column: date}
 dimensions: {customer: customer, region: region}
 measures: {amount: {places: 2}}
-metrics: {revenue: {measure: amount}}
+metrics:
+  revenue: {measure: amount}
+  mean: {measure: amount, over_members: average}
+  least: {measure: amount, over_members: min}
+  most: {measure: amount, over_members: max}
+  negated: {measure: amount, over_members: max, sign: negate}
 """
 DIMENSIONS = "customer: {kind: leaf}\nregion: {kind: leaf}\nperiod: {kind: leaf, grain: month}\n"
 MANY, REGIONS = 1_200, 6
 Shown = dict[tuple[str, ...], Fraction | None]
+MAKE: dict[str, Callable[[list[Fraction]], Fraction]] = {
+    "mean": lambda each: sum(each, Fraction(0)) / len(each),
+    "least": min,
+    "most": max,
+    "negated": lambda each: max(-amount for amount in each),
+}
 Rows = list[tuple[str, str, str, int]]  # month, customer, region, cents
 
 
@@ -43,7 +54,7 @@ def rows() -> Rows:
     return [
         (f"2021-{drawn.randint(1, 12):02}", f"K{at:05}", f"R{drawn.randint(0, REGIONS - 1)}", drawn.randint(-50, 50))
         for at in range(MANY)
-        for _ in range(3)
+        for _ in range(1 + at % 5)
     ]
 
 
@@ -214,3 +225,26 @@ def test_rows_that_weigh_are_told_of_where_no_member_shown_weighs(
     codes = [note.code for note in report.notes]
     assert codes.count("weighted_rows") == 2 * weighted  # the rows do not add up, and the total is another figure
     assert framed == [1]
+
+
+@pytest.mark.parametrize("metric", ["mean", "least", "most", "negated"])
+@pytest.mark.parametrize("asc", [False, True])
+def test_means_and_extremes_order_the_members(
+    rows: Rows, shop: Door, framed: list[int], metric: str, *, asc: bool
+) -> None:
+    report = shop.metric(metric, scenarios={"A": "actual"}, period="2021", dimensions=["customer"], top=9, asc=asc)
+    amounts: dict[str, list[Fraction]] = {}
+    for _, customer, _, cents in rows:
+        amounts.setdefault(customer, []).append(Fraction(cents, 100))
+    make = MAKE[metric]
+    by_customer = {customer: make(each) for customer, each in amounts.items()}
+    ordered = sorted(by_customer, key=lambda key: (by_customer[key] if asc else -by_customer[key], key))
+    left = [amount for customer in ordered[9:] for amount in amounts[customer]]
+    every = [amount for each in amounts.values() for amount in each]
+    expected = {(customer,): by_customer[customer] for customer in ordered[:9]} | {
+        ("(others)",): make(left),
+        (): make(every),
+    }
+    assert figures(report) == expected
+    assert [place.members[0].id for place in report.places[:-1]] == [*ordered[:9], "(others)"]
+    assert framed == [9]
