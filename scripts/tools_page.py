@@ -130,6 +130,9 @@ What the service understands and says beyond its specification. All of it is opt
   most 200 characters.
 """
 NEXT: Mapping[str, Callable[[Mapping[str, Json]], Json]] = {  # what is made of the answers to earlier calls
+    "list_variants": lambda _: {"scenario_id": "budget"},
+    "get_inspection_schema": lambda told: {"source_key": told["list_inspection_sources"]["sources"][0]["source_key"]},
+    "get_binding": lambda told: {"binding_id": told["list_bindings"]["bindings"][0]["binding_id"]},
     "get_load_status": lambda told: {"load_id": told["list_load_history"]["loads"][0]["load_id"]},
     "eval_chart_transform": lambda told: {"data_refs": [told["run_metric"]["data_ref"]]},
     "export_dataset": lambda told: {"data_ref": told["run_statement"]["data_ref"], "format": "xlsx"},
@@ -182,7 +185,7 @@ def rows_of(schema: Json, within: str = "") -> Iterator[str]:
     """Yield a row for each argument, and for each part of one that is an object."""
     for name, known in schema["properties"].items():
         needed = " (required)" if name in schema.get("required", ()) else ""
-        yield f"| `{within}{name}`{needed} | {kind_of(known)} | {cell(known['description'])} |"
+        yield f"| `{within}{name}`{needed} | {kind_of(known)} | {cell(known.get('description', ''))} |"
         if "properties" in known:
             yield from rows_of(known, f"{within}{name}.")
 

@@ -76,43 +76,39 @@ class ChartSpec(Request):
     """How to draw a table with one row for each point (x, y and perhaps series)."""
 
     chart_type: str
-    """bar: columns. horizontal_bar: ranking, long names. waterfall: start to end by changes. scatter: two figures of
-    each member. forecast_line: actuals, then forecast. cohort_heatmap: cohorts (series) down, age (x) across.
-    sparkline_row: a line for each member (series)."""
+    """horizontal_bar: ranking, long names. waterfall: start to end. scatter: two figures a member. cohort_heatmap:
+    cohorts (series) by age (x). sparkline_row: a line for each of series."""
     title: str
-    """Best its message: "Costs 4 % below plan"."""
+    """Its message: "Costs 4 % below plan"."""
     subtitle: str | None = None
-    """Company, period, scope; not the unit."""
+    """Company, period, scope."""
     x: str | None = None
-    """Column along the axis: periods, dates or names; of scatter, numbers. Left out, the one that fits."""
+    """Column along the axis; of scatter, numbers. Left out, the one that fits."""
     y: str | tuple[str, ...] | None = None
-    """Column or columns of figures as they are: no rounding, scaling or text."""
+    """Columns of figures, unrounded."""
     series: str | None = None
     """Column that splits y."""
     kind: str | None = None
-    """waterfall: column that says total or change. Left out, the first and last are totals."""
+    """waterfall: column of total or change. Left out, both ends are totals."""
     label: str | None = None
-    """scatter: column that names each point."""
+    """scatter: column of names."""
     styles: dict[str, ScenarioStyle] = field(default_factory=dict)
-    """Series (of a waterfall, total) to style, such as {"Plan 26": "plan"}. Usual names are known."""
+    """Series (waterfall: totals), as {"Plan 26": "plan"}; usual names are known."""
     forecast_from: str | None = None
-    """forecast_line: first x that is forecast. Left out, by styles."""
+    """forecast_line: first x. Left out, by styles."""
     favourable: Literal["up", "down"] | None = None
-    """Colours by good and bad; up where more is better. Of bars only if told."""
+    """Colours good and bad: up where more is better. Of bars only if told."""
     stack: bool = False
-    """bar, horizontal_bar: series on top of each other."""
+    """Bars: series on top of each other."""
     sort: Literal["given", "ascending", "descending"] = "given"
-    """bar, horizontal_bar: order of categories by figures."""
+    """Bars by figure."""
     unit: str | None = None
-    """Unit of y: "EUR", "FTE", "fraction" (0.05 is 5%), "pp". Left out, that of the data."""
+    """Of y: "EUR", "FTE", "fraction" (0.05 is 5%), "pp". Left out, that of the data."""
     size: Literal["small", "medium", "large"] = "medium"
-    """Picture."""
     theme: Literal["light", "dark"] = "light"
-    """Background."""
     render: Literal["none", "artifact"] = "none"
-    """artifact: also make a file, with a link."""
+    """artifact: a file, with a link."""
     format: Literal["svg", "png"] = "svg"
-    """File."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,18 +184,18 @@ class RowsRequest(Request):
     """Rows behind figures."""
 
     source_key: str
-    """A source key from list_inspection_sources."""
+    """From list_inspection_sources."""
     scenario_id: str
     """A scenario id, or scenario/variant, of list_scenarios."""
     filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)
-    """As in reporting calls; keys from get_inspection_schema. `metric` (a metric key, or statement.line) keeps the rows
+    """As in run_metric; keys from get_inspection_schema. `metric` (a metric key, or statement.line) keeps the rows
     of that figure and says what each contributes. `scenario` (a shifted view A@py or a blend of scenario_id A)
     reads its days."""
     columns: tuple[str, ...] | None = None
-    """Columns to show, from get_inspection_schema; left out, all."""
+    """From get_inspection_schema; left out, all."""
     limit: int | None = None
-    """At most so many rows; left out, the server's limit."""
+    """Of rows; left out, the server's."""
     period_start: str | None = None
-    """First period, as in reporting calls."""
+    """As in run_metric."""
     period_end: str | None = None
-    """Last period, at the same grain as period_start."""
+    """Last period."""

@@ -51,7 +51,7 @@ class HostFile(Request):
     __pydantic_config__: ClassVar = {"extra": "ignore", "strict": True}
 
     download_url: str
-    """Where its bytes are, over https, at a host that this deployment allows."""
+    """Where its bytes are, over https."""
     file_id: str | None = None
     """What the host calls it."""
     file_name: str | None = None
@@ -73,11 +73,11 @@ class ChartRequest(Request):
     """A chart of results, of what a script makes of them, or the rows that it leaves."""
 
     data_refs: tuple[str, ...]
-    """Always a list: ["ds_…"]. In the script frames[0], frames[1] and so on; df is frames[0]."""
+    """Always a list: ["ds_…"]. In the script frames[0] (also df), frames[1] and so on."""
     transform_code: str | None = None
     """Python that leaves a polars DataFrame, a dict of lists or a list of dicts in `result`, at most 5,000 rows. It has
-    df, frames, pl and the usual builtins, may import datetime, math, statistics, itertools, collections, decimal and
-    re; no files, no network, 5 seconds."""
+    df, frames, pl, usual builtins, datetime, math, statistics, itertools, collections, decimal, re; no files or
+    network, 5 seconds."""
     chart_spec: ChartSpec | None = None
     """How to draw."""
     picture: bool = False
@@ -109,7 +109,7 @@ class LoadHistoryRequest(Request):
     dataset_id: str | None = None
     """One dataset across its sources: a dataset_id from list_bindings."""
     period: str | None = None
-    """One period of any grain, as in reporting calls: loads that touched one of its days, or may have."""
+    """A period of any grain: loads that touched one of its days, or may have."""
     status: str | None = None
     """running, success, a failure such as failed_connect, or failed_* for every failure."""
     limit: int | None = None
@@ -129,9 +129,9 @@ class BindingsRequest(Request):
     """Feeds."""
 
     source_id: str | None = None
-    """Only the feeds of one source: a source_id that list_bindings returns."""
+    """The feeds of one source: a source_id of list_bindings."""
     target: str | None = None
-    """Only the feeds into one table: a target that list_bindings returns."""
+    """The feeds into one table: a target of list_bindings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,7 +134,7 @@ UPLOADS = (
         title="Import an attachment",
         hint="take over an attachment of the conversation",
         description=(
-            "Take over a file that the user attached to the conversation, from hosts that this deployment allows. "
+            "Take over a file that the user attached, from hosts that this deployment allows. "
             "Returns file_id, size and sha256; get_file_download links to it. No tool reads the file; it changes no "
             "figure."
         ),

@@ -135,9 +135,8 @@ INGESTION = (
         title="Load history",
         hint="loads, late or failed data",
         description=(
-            "List attempts to load data, latest first: which feed filled which dataset (the live table), when, how it "
-            "ended, rows landed, and why it failed. Answers whether the data behind figures is fresh; no figures "
-            "here."
+            "List loads, latest first: which feed filled which dataset (the live table), when, how it ended, rows "
+            "landed, why it failed. Tells whether figures are fresh, and has none."
         ),
         request=LoadHistoryRequest,
         run=list_load_history,

@@ -160,7 +160,7 @@ STATEMENT = (
     "svc_orientation first for the statement keys, list_scenarios for the scenarios."
 )
 METRIC = (
-    "Report one or more metrics of one domain by members of dimensions: anything that is no standard statement. "
+    "Report metrics of one domain by members of dimensions: anything that is no standard statement. "
     "`values` run metric by metric, in each scenario by scenario. Call list_kpis first for metric and dimension keys, "
     "search_hierarchy for member ids."
 )
@@ -169,13 +169,12 @@ EXPLAIN = (
     "exactly, largest first; of a ratio, rate and mix. For rows behind one, join the `drill` of result, list and row."
 )
 ROWS = (
-    "Show the rows behind figures. To explain a cell of a report, fill the result's `drill` from the cell's row and "
-    "column (or metric and scenario; without a value, as for the total, a key is left out), and join their own `drill` "
-    "(filters too; the row's win): contribution_total is the cell. Where the column has `sides`, make a call for each, "
-    "counting it with its sign; where the row or metric has `operands`, one for each. Otherwise call "
-    "get_inspection_schema first. truncated: more rows than the limit exist; agent_truncated: fewer are shown here "
-    "than were found. The first 50 also come as a formatted grid: when a widget shows it, add interpretation and do "
-    "not copy the rows."
+    "Show the rows behind figures. For a cell of a report, fill the result's `drill` from the cell's row and column "
+    "(or metric and scenario; a key without a value, as in the total, is left out), and join their own `drill` "
+    "(filters too; the row's win): contribution_total is the cell. A column with `sides` takes a call for each, "
+    "counted with its sign; a row or metric with `operands` one for each. Otherwise call get_inspection_schema first. "
+    "truncated: more rows than the limit exist; agent_truncated: more were read than are shown. When a widget shows "
+    "the grid, add interpretation and do not copy the rows."
 )
 
 REPORTING = (
@@ -235,6 +234,7 @@ REPORTING = (
         run=explain_variance,
         example=explain_example,
         lane="heavy",
+        described_elsewhere=("filters",),
         widget=FINANCIAL_TABLE,
     ),
     Tool(
@@ -266,6 +266,7 @@ REPORTING = (
         run=inspect_rows,
         example=rows_example,
         lane="heavy",
+        described_elsewhere=("filters",),
         widget=INSPECTION_GRID,
     ),
 )

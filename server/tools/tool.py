@@ -111,6 +111,7 @@ class Tool:
     takes_files: bool = False  # of a caller's: no local caller needs that
     local_description: str = ""  # for local callers, where it differs
     is_twin: bool = False  # of the tool listed before, which describes the arguments
+    described_elsewhere: Sequence[str] = ()  # arguments whose inner form is the one that run_metric describes
     is_memoised: bool = False  # whether a version of the books and a permission have one answer; it is never withheld
     shape: Shape[Any] = field(init=False)
 
@@ -135,7 +136,11 @@ class Tool:
     @property
     def schema(self) -> Json:
         """The JSON Schema of the arguments."""
-        return undescribed(self.shape.schema) if self.is_twin else self.shape.schema
+        schema = self.shape.schema
+        if self.is_twin:
+            return {**schema, "properties": {name: outline(form) for name, form in schema["properties"].items()}}
+        elsewhere = {name: described_outline(schema["properties"][name]) for name in self.described_elsewhere}
+        return {**schema, "properties": {**schema["properties"], **elsewhere}}
 
     def call(self, caller: Caller, sent: Mapping[str, Any]) -> Answer:
         """Return the answer of a call as it was sent; the example of a refusal is one that was tried."""
@@ -205,8 +210,8 @@ class Tool:
         return self.example_for(caller), argument_examples(caller)
 
     def described(self, example: Example) -> str:
-        """Return the description with an example call, as models read it."""
-        return f"{self.description} Example: {json.dumps(example)}" if example else self.description
+        """Return the description with an example call, as models read it; the schema is example enough of one value."""
+        return f"{self.description} Example: {json.dumps(example)}" if len(example) > 1 else self.description
 
 
 def size_of(answer: Answer) -> int:
@@ -214,10 +219,14 @@ def size_of(answer: Answer) -> int:
     return len(answer.json) // JSON_OF_A_MEMBER
 
 
-def undescribed(schema: Json) -> Json:
-    """Return a schema without the descriptions of its arguments."""
-    fields = {
-        name: {key: part for key, part in known.items() if key != "description"}
-        for name, known in schema["properties"].items()
-    }
-    return {**schema, "properties": fields}
+def outline(form: Json) -> Json:
+    """Return the schema of an argument by its type alone: of a list also that of its items."""
+    types: Json = {key: value for key, value in form.items() if key in {"type", "enum", "anyOf"}}
+    if "items" in form:
+        types["items"] = {"type": form["items"]["type"]}
+    return types
+
+
+def described_outline(form: Json) -> Json:
+    """Return the outline of an argument with its description."""
+    return {**outline(form), "description": form["description"]}

@@ -37,6 +37,12 @@ NAMES = [
     "get_file_download",
 ]
 OF_ANOTHER_CALL = ("eval_chart_transform",)  # whose example draws a result of run_metric
+ONE_VALUE = {  # tools whose example is one argument: their descriptions have none, their refusals do
+    "list_variants": "scenario_id",
+    "get_inspection_schema": "source_key",
+    "list_bindings": "target",
+    "get_binding": "binding_id",
+}
 REPORT_KEYS = {
     "statement",
     "label",
@@ -71,7 +77,7 @@ def test_the_tools_are_listed_in_order_read_only_and_described(demo: McpBooks) -
 EXEMPLARY = [
     name
     for name in NAMES
-    if TOOLS[name].example is not no_example and not TOOLS[name].is_twin and name not in OF_ANOTHER_CALL
+    if TOOLS[name].example is not no_example and not TOOLS[name].is_twin and name not in (*OF_ANOTHER_CALL, *ONE_VALUE)
 ]
 
 
@@ -83,6 +89,30 @@ def test_the_example_in_a_description_works(demo: McpBooks, name: str) -> None:
     called = demo.call(name, **example)
     assert not called.is_error, called.result
     assert all(note["code"] != "unknown_member" for note in called.result.get("notes", []))
+
+
+@pytest.mark.parametrize(("name", "argument"), ONE_VALUE.items())
+def test_the_value_of_an_only_argument_is_in_the_refusal_and_not_in_the_description(
+    demo: McpBooks, name: str, argument: str
+) -> None:
+    assert name not in demo.examples()
+    refused = demo.call(name, **{argument: 7})
+    assert refused.is_error
+    assert not demo.call(name, **refused.result["example"]).is_error
+
+
+def test_the_form_of_filters_is_described_once_and_judged_everywhere(demo: McpBooks) -> None:
+    schemas = {tool.name: tool.input_schema["properties"] for tool in demo.tools()}
+    assert "anyOf" in schemas["run_metric"]["filters"]["additionalProperties"]
+    for name in ("run_metric_data", "run_statement_data"):
+        assert schemas[name]["filters"] == {"type": "object"}
+        assert schemas[name]["scenarios"] == {"type": "array", "items": {"type": "object"}}
+    wrong = {"filters": {"organisation": 7}}
+    for name in ("run_metric", "run_metric_data", "explain_variance", "inspect_rows"):
+        assert "additionalProperties" not in schemas[name]["filters"] or name == "run_metric"
+        refused = demo.call(name, **{**demo.examples()[name.removesuffix("_data")], **wrong}).result
+        assert refused["field"] == "filters.organisation"
+        assert refused["error"] == demo.call("run_metric", **{**demo.examples()["run_metric"], **wrong}).result["error"]
 
 
 def test_the_example_of_a_chart_draws_the_example_of_metrics(demo: McpBooks) -> None:
