@@ -4,7 +4,7 @@ Similar words share most of their letter pairs, ends included: `eurpoe` and `eur
 half of the pairs are compared letter by letter.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
@@ -35,26 +35,21 @@ class Lexicon(Struct, frozen=True):
     pairs: Mapping[str, pl.Series]  # positions of the words with each pair, but of very long words
 
     @classmethod
-    def of(cls, texts: pl.Series) -> "Lexicon":
-        """Make a lexicon from the list of words of each entry."""
-        words = (
-            texts.alias("word")
-            .to_frame()
-            .with_row_index(ENTRY)
-            .lazy()
-            .explode("word")
-            .filter(pl.col("word") != "")
-            .group_by("word")
-            .agg(ENTRY)
-            .sort("word")
-            .collect(engine="in-memory")
-        )
+    def of(cls, pieces: Iterable[pl.Series]) -> "Lexicon":
+        """Make a lexicon from the list of words of each entry, a piece of the entries after the other."""
+        listed, count = [], 0
+        for texts in watched(pieces):
+            listed.append(words_in(texts, count))
+            count += len(texts)
+        words = pl.concat(listed).group_by("word", maintain_order=True).agg(pl.col(ENTRY).explode()).sort("word")
+        del listed
         is_short = pl.col("word").str.len_chars() <= LONGEST
         numbered = words.select("word").with_row_index("words")
         long = numbered.filter(~is_short).select("words")
         numbered = numbered.filter(is_short)
-        pieces = [pairs_in(numbered[begin : begin + PIECE]) for begin in watched(range(0, numbered.height or 1, PIECE))]
-        pairs = pl.concat(pieces).group_by("pair").agg(pl.col("words").explode()).sort("pair")
+        begins = watched(range(0, numbered.height or 1, PIECE))
+        paired = [pairs_in(numbered[begin : begin + PIECE]) for begin in begins]
+        pairs = pl.concat(paired).group_by("pair").agg(pl.col("words").explode()).sort("pair")
         pairs = pl.concat([long.select(pl.lit(LONG).alias("pair"), pl.col("words").implode()), pairs])
         return cls.read(words, pairs)
 
@@ -160,6 +155,21 @@ class Lexicon(Struct, frozen=True):
 def prefix_range(texts: pl.Series, prefix: str) -> tuple[int, int]:
     """Return where the texts stand, in a sorted column, that begin with a prefix."""
     return texts.search_sorted(prefix, side="left"), texts.search_sorted(prefix + LAST, side="left")
+
+
+def words_in(texts: pl.Series, first: int) -> pl.DataFrame:
+    """Return the words of some entries, from the `first` one: columns word and ENTRY. `texts` lists those of each."""
+    return (
+        texts.alias("word")
+        .to_frame()
+        .with_row_index(ENTRY, offset=first)
+        .lazy()
+        .explode("word")
+        .filter(pl.col("word") != "")
+        .group_by("word")
+        .agg(ENTRY)
+        .collect(engine="in-memory")
+    )
 
 
 def pairs_in(words: pl.DataFrame) -> pl.DataFrame:

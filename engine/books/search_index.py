@@ -36,6 +36,7 @@ RECORD, NODE = "record", "node"  # columns of entries: the first row of each tha
 MAX_HIDDEN = 20_000  # rows
 LISTED, EXACT, BEGINS, WORD_BEGINS, CONTAINS, SPELLED = range(6)  # ranks, best first; SPELLED and more: less alike
 ROWS = 2**32  # more than any index has
+ENTRIES_AT_ONCE = 100_000  # whose words are listed
 FEW = 500  # matches that are sorted in Python, which takes less than a plan of Polars
 
 
@@ -67,15 +68,14 @@ class Index(Struct, frozen=True, dict=True):
         every = (*lists, *trees)
         rows = pl.concat([pl.DataFrame(schema=SCHEMA), *(dimension.rows for dimension in every)])
         grouped = rows.select(TEXTS).with_row_index(ROW).group_by(TEXTS, maintain_order=True).agg(ROW)
-        entry_of = grouped.select(ROW).with_row_index(ENTRY).explode(ROW).sort(ROW)[ENTRY]
+        entry_of = entries_of_rows(grouped[ROW])
         entries = marked_texts(grouped).select(ROW, "text", "words")
-        rows_of_entries = entry_of.to_frame().with_row_index(ROW)
+        del grouped
         first_node = sum(len(dimension.rows) for dimension in lists)
-        for name, each in ((RECORD, rows_of_entries[:first_node]), (NODE, rows_of_entries[first_node:])):
-            firsts = each.unique(ENTRY, keep="first").rename({ROW: name})
-            entries = (
-                entries.with_row_index(ENTRY).join(firsts, on=ENTRY, how="left", maintain_order="left").drop(ENTRY)
-            )
+        entries = entries.with_columns(
+            first_of_each(entry_of[:first_node], 0, entries.height).alias(RECORD),
+            first_of_each(entry_of[first_node:], first_node, entries.height).alias(NODE),
+        )
         tables = {
             "rows": rows.with_columns(entry_of).rechunk(),
             "entries": entries.hstack(signatures(entries["words"])).rechunk(),
@@ -184,7 +184,7 @@ class Index(Struct, frozen=True, dict=True):
         whole = part.replace_all(" ", "", literal=True).alias("whole")
         first = part.split(" ").list.first().str.len_chars().alias("first")
         wholes = self.entries.select(parts).with_row_index(ENTRY).explode("part").select(whole, first, ENTRY)
-        return wholes.sort("whole", ENTRY)
+        return wholes.sort("whole", maintain_order=True)
 
     def named(self, wholes: Collection[str], seen: SeenRows) -> Mapping[str, Sequence[int]]:
         """Return the rows with each of some folded texts without spaces as id, code or name, in order."""
@@ -201,7 +201,9 @@ class Index(Struct, frozen=True, dict=True):
         if "words" in self.tables:
             return Lexicon.read(self.tables["words"], self.tables["pairs"])
         words = pl.col("words").str.replace_all(END, " ", literal=True).str.split(" ")
-        return Lexicon.of(self.entries.select(words.list.concat(pl.col("text").str.extract_all(PUNCTUATED)))["words"])
+        texts = words.list.concat(pl.col("text").str.extract_all(PUNCTUATED))
+        begins = range(0, self.entries.height or 1, ENTRIES_AT_ONCE)
+        return Lexicon.of(self.entries[begin : begin + ENTRIES_AT_ONCE].select(texts)["words"] for begin in begins)
 
     def words_of(self, seen: SeenRows) -> pl.Series:
         """Return a Boolean per word of the lexicon: whether an entry that a reader sees has it."""
@@ -264,6 +266,21 @@ def read_index(tables: Tables, *, are_mapped: bool) -> Index:
         dimensions.append(DimensionRows(key, leaf, pl.DataFrame(schema=SCHEMA), edges, codes, is_tree))
         lengths.append(length)
     return Index.laid_out(dimensions, lengths, tables, are_mapped=are_mapped)
+
+
+def entries_of_rows(rows: pl.Series) -> pl.Series:
+    """Return the entry of each row. `rows` lists those of each entry, and every row stands in one list."""
+    entries = rows.to_frame(ROW).with_row_index(ENTRY).explode(ROW)
+    return (
+        pl.repeat(0, n=entries.height, dtype=pl.UInt32, eager=True).scatter(entries[ROW], entries[ENTRY]).alias(ENTRY)
+    )
+
+
+def first_of_each(entries: pl.Series, begin: int, count: int) -> pl.Series:
+    """Return the first row of each of so many entries, null if none. `entries` are those of the rows from `begin`."""
+    rows = pl.int_range(begin, begin + len(entries), dtype=pl.UInt32, eager=True)
+    none = pl.repeat(None, n=count, dtype=pl.UInt32, eager=True)
+    return none.scatter(entries.reverse(), rows.reverse())  # the last one that is written stays
 
 
 def marked_texts(entries: pl.DataFrame) -> pl.DataFrame:

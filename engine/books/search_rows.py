@@ -6,6 +6,7 @@ dimension is `(unassigned)`.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 
 import polars as pl
 from msgspec import Struct
@@ -13,7 +14,7 @@ from msgspec import Struct
 from engine.model.members.member_sets import BUSINESS_CODE, NULL_CODE
 from engine.model.members.trees import in_sibling_order
 from engine.model.scope import OWN, UNASSIGNED
-from engine.model.stopping import watched
+from engine.model.stopping import taken, watched
 
 SCHEMA = {
     "id": pl.String,
@@ -90,7 +91,7 @@ def derived_rows(dimension: str, leaf: str, members: pl.DataFrame, attribute: st
     return DimensionRows(dimension, leaf, rows_of(shown), pl.DataFrame(schema=EDGES), codes)
 
 
-class TreeNodes(Struct, frozen=True):
+class TreeNodes(Struct, frozen=True, dict=True):
     """The nodes of a tree in the order of their first rows, and its edges by position in that order."""
 
     height: int  # rows of the table
@@ -119,19 +120,19 @@ class TreeNodes(Struct, frozen=True):
     def is_simple(self) -> bool:
         """Whether every node has one row, every leaf one node, and all nodes lie below the roots."""
         postings = self.nodes["posting"].drop_nulls()
-        return self.height == self.nodes.height == len(self.order()) and postings.n_unique() == len(postings)
+        return self.height == self.nodes.height == len(self.order) and postings.n_unique() == len(postings)
 
-    def order(self) -> list[int]:
-        """Return the nodes below the roots from the top down, each once."""
+    @cached_property
+    def order(self) -> Sequence[int]:
+        """The nodes below the roots from the top down, each once."""
         children = self.edges.group_by("parent").agg(pl.col("child").reverse())
         below = dict(zip(children["parent"].to_list(), children["child"].to_list(), strict=True))
-        seen = bytearray(self.nodes.height)
+        visited = bytearray(self.nodes.height)
         order: list[int] = []
         ahead = list(self.roots[::-1])
-        while ahead:
-            node = ahead.pop()
-            if not seen[node]:
-                seen[node] = True
+        for node in watched(taken(ahead)):
+            if not visited[node]:
+                visited[node] = True
                 order.append(node)
                 ahead.extend(below.get(node, ()))
         return order
@@ -146,7 +147,7 @@ def tree_rows(dimension: str, leaf: str, members: pl.DataFrame, tree: TreeNodes)
     name = pl.coalesce(own_name, "leaf_name", "node")
     lends = pl.col("inner").fill_null(value=False) & pl.col("posting").is_not_null()
     nodes = (
-        tree.nodes.with_row_index("place")[tree.order()]
+        tree.nodes.with_row_index("place")[tree.order]
         .with_row_index("at")
         .lazy()
         .join(inner.lazy(), on="place", how="left")

@@ -4,13 +4,19 @@ import shutil
 from pathlib import Path
 from threading import Thread
 
+import polars as pl
 import pytest
 
+from engine.books import lexicon, search_index
 from engine.books import search as search_module
-from engine.books.search import index_of, keep_index
+from engine.books.lexicon import words_in
+from engine.books.search import index_of, is_findable, keep_index, make_index
+from engine.books.search_index import tables_of
+from engine.books.search_rows import TreeNodes, described
 from engine.door import Door, open_books
 from engine.facts import derived
 from engine.facts.manifest import locked
+from engine.model.scope import UNASSIGNED
 from engine.model.stopping import stopped_by
 from tests.support.books.loads import load_feeds
 from tests.support.books.searched import FACTS, books_of, find, ids
@@ -24,6 +30,15 @@ def home(tmp_path: Path) -> Path:
     """The folder of loaded books that nobody searched."""
     books_of(tmp_path)
     return tmp_path
+
+
+class TooLateError(Exception):
+    """Nobody waits for the call any more."""
+
+
+def stop() -> None:
+    """Stop the call."""
+    raise TooLateError
 
 
 def opened(home: Path) -> Door:
@@ -144,17 +159,44 @@ def test_whoever_waits_for_them_can_be_stopped(home: Path) -> None:
     find(opened(home), "k1")
     shutil.rmtree(kept(home)[0])
 
-    class TooLateError(Exception):
-        """Nobody waits for the call any more."""
-
-    def stop() -> None:
-        raise TooLateError
-
     with (folder(home) / derived.LOCK).open("ab") as lock:
         assert locked(lock.fileno())
         with stopped_by(stop), pytest.raises(TooLateError):
             find(opened(home), "k1")
     assert ids(find(opened(home), "k1"))
+
+
+def test_tables_are_the_same_however_much_is_read_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = opened(home).reader
+    findable = [dimension for dimension in reader.catalogue.dimensions.values() if is_findable(dimension)]
+    whole = tables_of(make_index(findable, reader))
+    sizes: list[int] = []
+
+    def counted(texts: pl.Series, first: int) -> pl.DataFrame:
+        sizes.append(len(texts))
+        return words_in(texts, first)
+
+    monkeypatch.setattr(lexicon, "words_in", counted)
+    for count in (1, 3):
+        sizes.clear()
+        monkeypatch.setattr(search_index, "ENTRIES_AT_ONCE", count)
+        monkeypatch.setattr(lexicon, "PIECE", count)
+        tables = tables_of(make_index(findable, reader))
+        assert {name: table.to_dicts() for name, table in tables.items()} == {
+            name: table.to_dicts() for name, table in whole.items()
+        }
+        assert sum(sizes) == whole["entries"].height
+        assert max(sizes) == count
+
+
+def test_a_walk_down_the_nodes_of_a_tree_can_be_stopped() -> None:
+    nodes = [f"n{at}" for at in range(5_000)]
+    table = pl.DataFrame({"node": nodes, "parent": [None, *nodes[:-1]]})
+    tree = TreeNodes.of(described(pl.Series([UNASSIGNED]), None), table)
+
+    with stopped_by(stop), pytest.raises(TooLateError):
+        _ = tree.order
+    assert tree.is_simple
 
 
 def test_tables_of_members_of_long_ago_are_deleted(home: Path) -> None:
