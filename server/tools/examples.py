@@ -23,6 +23,7 @@ from server.caller.caller import Caller
 Example = Mapping[str, Any]
 MAX_SUBJECTS = 8  # metrics with a scenario that examples ask for
 MAX_TRIED = 24  # metrics, or lines of a statement, that are looked at for rows
+MAX_OPENED = 20_000  # members of a dimension that an example breaks down by before others
 MAX_DIMENSIONS = 5  # that examples of a subject break down by
 MAX_OF_EACH = 8  # members of a dimension that a filter is tried with
 MAX_MEMBER = 60  # characters of a member that an example names
@@ -31,7 +32,10 @@ ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """A metric that has rows for a caller, what to ask it for, and the dimensions that cut it, trees first."""
+    """A metric that has rows for a caller, what to ask it for, and the dimensions that cut it, trees first.
+
+    Those of very many members are `wide`: no example opens their members if another will do.
+    """
 
     metric: Metric
     base: Base
@@ -39,6 +43,12 @@ class Subject(Struct, frozen=True, kw_only=True):
     other: str  # the reference to compare with
     range: PeriodRange
     dimensions: Sequence[str]
+    wide: Sequence[str]
+
+    @property
+    def axes(self) -> Sequence[str]:
+        """What an example breaks down by, in the order of trial."""
+        return *self.dimensions[:MAX_DIMENSIONS], PERIOD, *self.wide[:MAX_DIMENSIONS]
 
     @property
     def bounds(self) -> dict[str, str]:
@@ -66,13 +76,16 @@ def subjects(reader: Reader) -> Iterator[Subject]:
             days = presence_of(base, scenario, reader)
             asked = range_of(days, scenario, base, domain, reader)
             if asked is not None:
+                dimensions = dimensions_of(base, reader)
+                wide = [key for key in dimensions if is_wide(key, reader)]
                 yield Subject(
                     metric=metric,
                     base=base,
                     scenario=scenario,
                     other=other_of(scenario, base, asked, reader),
                     range=asked,
-                    dimensions=dimensions_of(base, reader),
+                    dimensions=[key for key in dimensions if key not in wide],
+                    wide=wide,
                 )
 
 
@@ -119,6 +132,11 @@ def dimensions_of(base: Base, reader: Reader) -> list[str]:
     return [each.key for each in ordered]
 
 
+def is_wide(dimension: str, reader: Reader) -> bool:
+    """Tell whether a dimension has very many members, or members of very many."""
+    return reader.leaf_count(reader.catalogue.dimensions[dimension].leaf) > MAX_OPENED
+
+
 # Reports.
 
 
@@ -155,7 +173,7 @@ def has_rows(statement: Statement, subject: Subject, reader: Reader) -> bool:
 def metric_example(caller: Caller) -> Iterator[Example]:
     """Yield metrics by the members of a dimension, or by periods."""
     for subject in subjects_of(caller.reader):
-        for dimension in (*subject.dimensions[:MAX_DIMENSIONS], PERIOD):
+        for dimension in subject.axes:
             asked = {"metrics": [subject.metric.key], "scenarios": columns_of(subject), **subject.bounds}
             yield {**asked, "dimensions": [dimension]}
 
@@ -164,8 +182,9 @@ def explain_example(caller: Caller) -> Iterator[Example]:
     """Yield variances by the members of a dimension, or of a sum over time by periods."""
     for subject in subjects_of(caller.reader):
         scenarios = [subject.scenario.id, subject.other]
-        for dimension in (*subject.dimensions[:MAX_DIMENSIONS], *([PERIOD] if subject.base.over_time.is_flow else [])):
-            yield {"metric": subject.metric.key, "scenarios": scenarios, "by": [dimension], **subject.bounds}
+        for dimension in subject.axes:
+            if dimension != PERIOD or subject.base.over_time.is_flow:
+                yield {"metric": subject.metric.key, "scenarios": scenarios, "by": [dimension], **subject.bounds}
 
 
 def rows_example(caller: Caller) -> Iterator[Example]:
@@ -199,7 +218,7 @@ def chart_of(asked: Example) -> Example:
 def search_example(caller: Caller) -> Iterator[Example]:
     """Yield listings of dimensions that have visible members, then a search of a metric by its name."""
     reader = caller.reader
-    first = (key for subject in subjects_of(reader)[:1] for key in subject.dimensions)
+    first = (key for subject in subjects_of(reader)[:1] for key in (*subject.dimensions, *subject.wide))
     for key in dict.fromkeys((*first, *(key for key, known in reader.dimensions.items() if is_findable(known)))):
         if next(visible_members(key, reader), None) is not None:
             yield {"dimension": key, "limit": 20}
@@ -291,9 +310,8 @@ def make_argument_examples(caller: Caller) -> Example:
 
 def filters_of(subject: Subject, reader: Reader) -> Iterator[Example]:
     """Yield filters by one short, visible member that has rows of a subject."""
-    named = (
-        (key, member) for key in subject.dimensions for member in islice(visible_members(key, reader), MAX_OF_EACH)
-    )
+    keys = (*subject.dimensions, *subject.wide[::-1])
+    named = ((key, member) for key in keys for member in islice(visible_members(key, reader), MAX_OF_EACH))
     for key, member in islice(named, MAX_TRIED):
         days = presence_of(subject.base, subject.scenario, reader, kept=(Cut(key, (member,)),))
         if days.days(subject.range.span):

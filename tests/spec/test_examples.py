@@ -5,9 +5,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+from engine.books import books as opened_books
+from engine.model.members.member_sets import LeafMembers
+from engine.model.members.trees import RaggedNodes, ragged_nodes
 from server.caller.caller import CallerDatasets
+from server.tools import examples
 from tests.laws.scoped.mistakes import has_data
 from tests.support.books.calendars import four_four_five, table
 from tests.support.books.fed import Fed
@@ -48,6 +53,7 @@ date    scenario product region amount
 2025-02 budget   A       EU     15
 """
 PROFILES = "everyone: {operations: true, scenarios: {'*': {}}}\nassign: [{subject: somebody, profile: everyone}]\n"
+LINES = {"empty": "ghosts", "net": "sales", "pnl": "total"}
 WEEKS = table(date(2024, 12, 29), {2025: four_four_five()}, by_week=True)
 METRIC = {"metrics": ["total"], "scenarios": [{"scenario": "actual"}], "period_start": "2025-02"}
 EXPLAINED = {"metric": "total", "scenarios": ["actual", "budget"], "by": ["region"], "period_start": "2025-02"}
@@ -55,15 +61,15 @@ INSPECTED = {"source_key": "gl", "scenario_id": "actual", "period_start": "2025-
 STATEMENT = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2025-02"}
 
 
-def opened(folder: Path, domain: str) -> Fed:
-    """Return the tools over books of one domain."""
+def opened(folder: Path, domain: str, metrics: Mapping[str, str] = LINES) -> Fed:
+    """Return the tools over books of one domain, with a statement of each of some metrics."""
     instance = write_instance(
         folder / "books",
         facts={"gl": ROWS},
         domains={"gl": domain},
         dimensions=DIMENSIONS,
         tables={"tree": TREE},
-        statements={"empty": "  - {metric: ghosts}\n", "net": "  - {metric: sales}\n", "pnl": "  - {metric: total}\n"},
+        statements={statement: f"  - {{metric: {metric}}}\n" for statement, metric in metrics.items()},
         scenarios=SCENARIOS,
         trading=WEEKS,
         profiles=PROFILES,
@@ -113,22 +119,45 @@ def test_the_example_of_a_refusal_changes_no_more_than_it_must(books: Fed) -> No
 
 
 def test_the_examples_of_descriptions_are_answered_with_data(books: Fed) -> None:
-    examples = books.examples()
-    assert examples["run_statement"]["statement"] == "pnl"
-    assert examples["run_metric"]["metrics"] == ["total"]
+    tried = books.examples()
+    assert tried["run_statement"]["statement"] == "pnl"
+    assert tried["run_metric"]["metrics"] == ["total"]
     for tool in ("run_statement", "run_metric", "explain_variance", "inspect_rows"):
-        assert has_data(tool, books.ask(tool, **examples[tool])), tool
+        assert has_data(tool, books.ask(tool, **tried[tool])), tool
+
+
+@pytest.mark.parametrize(("most", "axis"), [(0, "period"), (20_000, "tree")])
+def test_examples_open_no_tree_of_very_many_members(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, axis: str
+) -> None:
+    """The tree is tried first where there are few."""
+    domain = "\n".join(line for line in DOMAIN.splitlines() if "ghosts" not in line and "sales" not in line)
+    books = opened(tmp_path, domain, {"pnl": "total"})
+    monkeypatch.setattr(examples, "MAX_OPENED", most)
+    trees: list[str] = []
+
+    def read(dimension: str, of: LeafMembers, table: pl.DataFrame, *, adds_paths: bool) -> RaggedNodes:
+        trees.append(dimension)
+        return ragged_nodes(dimension, of, table, adds_paths=adds_paths)
+
+    monkeypatch.setattr(opened_books, "ragged_nodes", read)
+    tried = books.examples()
+    assert [tried["run_metric"]["dimensions"], tried["explain_variance"]["by"]] == [[axis], [axis]]
+    assert tried["search_hierarchy"]["dimension"] == "tree"
+    filters = books.refused("run_metric", **{**METRIC, "filters": 5})["example"]["filters"]
+    assert ("tree" in filters) is bool(most)
+    assert trees == (["tree"] if most else [])
 
 
 def test_a_metric_that_is_blank_where_it_has_rows_is_no_example(tmp_path: Path) -> None:
     balances = DOMAIN.replace("where: {region: [AP]}", "over_time: opening").replace(
         "where: {tree: [NET]}", "over_time: opening"
     )
-    examples = opened(
+    tried = opened(
         tmp_path, balances.replace("total: {measure: amount}", "total: {measure: amount, over_time: closing}")
     ).examples()
-    assert examples["run_metric"]["metrics"] == ["total"]
-    assert examples["explain_variance"]["metric"] == "total"
+    assert tried["run_metric"]["metrics"] == ["total"]
+    assert tried["explain_variance"]["metric"] == "total"
 
 
 def test_a_trial_keeps_nothing(books: Fed, monkeypatch: pytest.MonkeyPatch) -> None:
