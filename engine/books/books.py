@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import polars as pl
 
+from engine.books import node_codes
 from engine.books.loaded_members import LoadedMembers
 from engine.facts.backend import ArrowVersions
 from engine.model.catalogue import Catalogue, Dimension, DimensionKind
@@ -264,7 +265,12 @@ class Books:
 
 def codes_of(cut: Cut, books: Books) -> CodeSet | None:
     """Return the leaf codes that a cut selects in some books."""
+    dimension = books.catalogue.dimensions[cut.dimension]
     try:
+        if dimension.nodes and books.loaded.count(dimension.leaf) > node_codes.MAX_OPENED:
+            told = node_codes.codes_below(cut, books.loaded.tables(cut.dimension))
+            if told is not None:
+                return told.selected(cut)
         members = books.members(cut.dimension)
     except Unavailable:
         return None
