@@ -194,8 +194,8 @@ def pairs_of(word: str) -> list[str]:
 def likenesses(word: str, others: pl.Series) -> list[int]:
     """Return the likeness of a word to each of the others, of 1000."""
     matcher = SequenceMatcher(None, "", word, autojunk=False)
-    found = []
+    ratios = []
     for other in others:
         matcher.set_seq1(other)
-        found.append(int(matcher.ratio() * 1000))
-    return found
+        ratios.append(int(matcher.ratio() * 1000))
+    return ratios

@@ -90,12 +90,12 @@ class Limits(Struct, frozen=True):
 
     def page(self, best: Best, names: tuple[str, str], more: set[str]) -> tuple[Rows, Rows]:
         """Return the hits of the page, both kinds; adds the names of those with further hits to `more`."""
-        shown = []
-        for name, found, most in zip(names, (best.records, best.nodes), (self.records, self.nodes), strict=True):
-            shown.append(found[self.offset : self.offset + most])
-            if len(found) > self.offset + most:
+        pages = []
+        for name, rows, most in zip(names, (best.records, best.nodes), (self.records, self.nodes), strict=True):
+            pages.append(rows[self.offset : self.offset + most])
+            if len(rows) > self.offset + most:
                 more.add(name)
-        return shown[0], shown[1]
+        return pages[0], pages[1]
 
 
 def search(asked: SearchRequest, reader: Reader) -> SearchResult:
@@ -105,10 +105,10 @@ def search(asked: SearchRequest, reader: Reader) -> SearchResult:
     limits = limits_of(asked.limit, offset_of(asked.offset), listing=not query)
     members, reports = findable_members(asked.dimension, reader), findable_reports(reader)
     searches = (members, reports) if query and asked.dimension is None else (members,)
-    found = [each.as_written(query, limits) for each in searches]
-    if query and not any(best.records or best.nodes for best in found):
-        found = [each.spelled(query, limits) for each in searches]
-    of_members, of_reports = found if len(found) > 1 else (*found, NOTHING_FOUND)
+    bests = [each.as_written(query, limits) for each in searches]
+    if query and not any(best.records or best.nodes for best in bests):
+        bests = [each.spelled(query, limits) for each in searches]
+    of_members, of_reports = bests if len(bests) > 1 else (*bests, NOTHING_FOUND)
     more: set[str] = set()
     records, nodes = limits.page(of_members, ("records", "hierarchy_nodes"), more)
     metrics, statements = limits.page(of_reports, ("metrics", "statements"), more)
@@ -255,25 +255,25 @@ class Findable(Struct, frozen=True):
     def as_written(self, query: str, limits: Limits) -> Best:
         """Return the best rows that have the words of a query, all if it has none."""
         if not query:
-            found = self.index.listing(self.seen, limits.ends)
+            rows = self.index.listing(self.seen, limits.ends)
         elif suits(self.index, self.seen):
-            found = best_of_words(query, self.index, self.seen, limits.ends)
+            rows = best_of_words(query, self.index, self.seen, limits.ends)
         else:
-            found = self.index.matches(query, self.seen)
-        return Best.of(found, self.index.first_node, *limits.ends)
+            rows = self.index.matches(query, self.seen)
+        return Best.of(rows, self.index.first_node, *limits.ends)
 
     def spelled(self, query: str, limits: Limits) -> Best:
         """Return the best rows with words spelled like those of a query."""
         if suits(self.index, self.seen):
-            found = best_spelled(query, self.index, self.seen, limits.ends)
+            rows = best_spelled(query, self.index, self.seen, limits.ends)
         else:
-            found = self.index.spellings(query, self.seen, self.words())
-        return NOTHING_FOUND if found is None else Best.of(found, self.index.first_node, *limits.ends)
+            rows = self.index.spellings(query, self.seen, self.words())
+        return NOTHING_FOUND if rows is None else Best.of(rows, self.index.first_node, *limits.ends)
 
     def best(self, query: str, limits: Limits) -> Best:
         """Return the best rows as written, else as spelled; none if there is no query."""
-        found = self.as_written(query, limits) if query else NOTHING_FOUND
-        return found if found.records or found.nodes or not query else self.spelled(query, limits)
+        written = self.as_written(query, limits) if query else NOTHING_FOUND
+        return written if written.records or written.nodes or not query else self.spelled(query, limits)
 
 
 def findable_members(dimension: str | None, reader: Reader) -> Findable:
@@ -345,12 +345,12 @@ def hits(rows: Rows, index: Index, reader: Reader) -> tuple[Hit, ...]:
     """Return the Hits of some rows."""
     each = index.texts[pl.Series([row for _, row in rows], dtype=pl.UInt32)].iter_rows() if rows else ()
     paths = Paths(index, reader)
-    made = []
+    hits = []
     for (rank, row), (member, name, code, parent, _, _) in zip(watched(rows), each, strict=True):
         dimension = index.dimension_of(row)
         path = () if parent is None else paths.below(dimension, parent)
-        made.append(Hit(dimension=dimension, id=member, name=name, code=code, path=path, why=WHY[min(rank, SPELLED)]))
-    return tuple(made)
+        hits.append(Hit(dimension=dimension, id=member, name=name, code=code, path=path, why=WHY[min(rank, SPELLED)]))
+    return tuple(hits)
 
 
 class Paths:

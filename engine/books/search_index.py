@@ -151,14 +151,14 @@ class Index(Struct, frozen=True, dict=True):
         """Return the first rows that a reader sees, so many records and nodes: columns ROW and RANK."""
         places = seen.rows.arg_true()
         begin = places.search_sorted(self.first_node)
-        shown = pl.concat([places[:begin][: most[0]], places[begin:][: most[1]]])
-        return shown.alias(ROW).to_frame().with_columns(pl.lit(LISTED, pl.UInt32).alias(RANK))
+        firsts = pl.concat([places[:begin][: most[0]], places[begin:][: most[1]]])
+        return firsts.alias(ROW).to_frame().with_columns(pl.lit(LISTED, pl.UInt32).alias(RANK))
 
     def matches(self, query: str, seen: SeenRows) -> pl.DataFrame:
         """Return the rows that contain every word of a folded query: columns ROW and RANK."""
         words = sorted(dict.fromkeys(query.split(" ")), key=len, reverse=True)
-        found = reduce(holding, words, self.texts_of(seen, words).lazy()).select(ENTRY, ranked(query, words))
-        return self.rows_of(found.collect(engine="in-memory"), seen)
+        entries = reduce(holding, words, self.texts_of(seen, words).lazy()).select(ENTRY, ranked(query, words))
+        return self.rows_of(entries.collect(engine="in-memory"), seen)
 
     def rows_of(self, entries: pl.DataFrame, seen: SeenRows) -> pl.DataFrame:
         """Return the rows of some entries that a reader sees: ROW and RANK. `entries` has ENTRY and RANK."""
@@ -191,8 +191,8 @@ class Index(Struct, frozen=True, dict=True):
         named = {}
         for whole in watched(wholes):
             each = self.entries[ROW][self.called(whole)].explode().drop_nulls()
-            shown = each.filter(seen.rows[each])
-            named[whole] = shown.sort().to_list()
+            visible = each.filter(seen.rows[each])
+            named[whole] = visible.sort().to_list()
         return {whole: rows for whole, rows in named.items() if rows}
 
     @cached_property
@@ -225,17 +225,17 @@ class Index(Struct, frozen=True, dict=True):
         near = closest(self.lexicon.near(first, among))
         if seen.entries is not None and not near.is_empty():
             near = near.join(seen.entries.alias(ENTRY).to_frame(), on=ENTRY, how="semi")
-        found = near if first == query else with_same(near, self.entries_with(first, seen))
+        alike = near if first == query else with_same(near, self.entries_with(first, seen))
         for word in others:
-            if found.is_empty():
+            if alike.is_empty():
                 break
-            near = closest(self.lexicon.near(word, among)).join(found, on=ENTRY, how="semi")
-            each = with_same(near, self.entries_with(word, SeenRows(seen.rows, found[ENTRY], seen.hidden)))
-            found = found.join(each, on=ENTRY).select(ENTRY, pl.col(LIKENESS) + pl.col(f"{LIKENESS}_right"))
-        if found.is_empty():
+            near = closest(self.lexicon.near(word, among)).join(alike, on=ENTRY, how="semi")
+            each = with_same(near, self.entries_with(word, SeenRows(seen.rows, alike[ENTRY], seen.hidden)))
+            alike = alike.join(each, on=ENTRY).select(ENTRY, pl.col(LIKENESS) + pl.col(f"{LIKENESS}_right"))
+        if alike.is_empty():
             return None
         rank = SPELLED + ALIKE - pl.col(LIKENESS) // len(words)
-        return self.rows_of(found.select(ENTRY, rank.alias(RANK)), seen)
+        return self.rows_of(alike.select(ENTRY, rank.alias(RANK)), seen)
 
 
 def tables_of(index: Index) -> Tables:
@@ -348,9 +348,9 @@ class Best(Struct, frozen=True):
     nodes: Sequence[tuple[int, int]]
 
     @classmethod
-    def of(cls, found: pl.DataFrame, first_node: int, most_records: int, most_nodes: int) -> "Best":
+    def of(cls, rows: pl.DataFrame, first_node: int, most_records: int, most_nodes: int) -> "Best":
         """Take the first records and nodes, by rank and then in display order."""
-        ranked_rows = found.select_seq(place=pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW))
+        ranked_rows = rows.select_seq(place=pl.col(RANK).cast(pl.UInt64) * ROWS + pl.col(ROW))
         places: Iterable[int] = ranked_rows["place"]
         if ranked_rows.height > FEW:
             place, is_node = pl.col("place"), pl.col("place") % ROWS >= first_node

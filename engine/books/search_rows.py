@@ -72,11 +72,11 @@ def described(ids: pl.Series, table: pl.DataFrame | None, attributes: Collection
 
 def leaf_rows(dimension: str, members: pl.DataFrame) -> DimensionRows:
     """Return the rows of a leaf dimension."""
-    shown = members.filter(pl.col("posting") != NULL_CODE).sort("place", "id", nulls_last=True)
-    row_of = shown.select("posting").with_row_index("row")
+    listed = members.filter(pl.col("posting") != NULL_CODE).sort("place", "id", nulls_last=True)
+    row_of = listed.select("posting").with_row_index("row")
     codes = members.select("posting").join(row_of, on="posting", how="left", maintain_order="left")
     codes = codes.select("row", outside=pl.col("posting") == NULL_CODE)
-    return DimensionRows(dimension, dimension, rows_of(shown), pl.DataFrame(schema=EDGES), codes)
+    return DimensionRows(dimension, dimension, rows_of(listed), pl.DataFrame(schema=EDGES), codes)
 
 
 def derived_rows(dimension: str, leaf: str, members: pl.DataFrame, attribute: str) -> DimensionRows:
@@ -84,11 +84,11 @@ def derived_rows(dimension: str, leaf: str, members: pl.DataFrame, attribute: st
     value = pl.col(ATTRIBUTE + attribute)
     value = pl.when(value != UNASSIGNED).then(value).alias("id")
     values = members.select(value)
-    shown = values.drop_nulls().unique().sort("id").with_columns(label="id")
-    rows = shown.select("id").with_row_index("row")
+    distinct = values.drop_nulls().unique().sort("id").with_columns(label="id")
+    rows = distinct.select("id").with_row_index("row")
     codes = values.join(rows, on="id", how="left", maintain_order="left")
     codes = codes.select("row", outside=pl.col("row").is_null())
-    return DimensionRows(dimension, leaf, rows_of(shown), pl.DataFrame(schema=EDGES), codes)
+    return DimensionRows(dimension, leaf, rows_of(distinct), pl.DataFrame(schema=EDGES), codes)
 
 
 class TreeNodes(Struct, frozen=True, dict=True):

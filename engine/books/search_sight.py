@@ -39,15 +39,15 @@ def visible_rows(key: str, dimension: str | None, index: Index, reader: Reader) 
     described = seen & (pl.int_range(count, eager=True) != NULL_CODE)
     wide = codes if of.leaf == key else reader.granted_codes(of.leaf)
     if not (wide.complement and outside[pl.Series([*wide.codes], dtype=pl.UInt32)].all()):
-        shown = held_rows(rows, of, described)
+        visible = held_rows(rows, of, described)
     elif codes.is_all:
-        shown = every(len(rows), value=True)
+        visible = every(len(rows), value=True)
     else:
-        shown = ~rows["id"].str.ends_with(OWN) | rows_with(rows, of, seen)
+        visible = ~rows["id"].str.ends_with(OWN) | rows_with(rows, of, seen)
     has_unassigned = (described & outside).any() or (outside[NULL_CODE] and reader.shows_unassigned(of.leaf))
-    shown = shown.scatter(len(rows) - 1, has_unassigned)
+    visible = visible.scatter(len(rows) - 1, has_unassigned)
     sees_lender = seen.gather(rows["posting"]) | (rows["posting"] == NULL_CODE)
-    return shown & (rows["lent"].is_null() | (rows["lent"] == sees_lender).fill_null(value=False))
+    return visible & (rows["lent"].is_null() | (rows["lent"] == sees_lender).fill_null(value=False))
 
 
 def every(count: int, *, value: bool) -> pl.Series:

@@ -228,8 +228,8 @@ def best_of_words(query: str, index: Index, seen: SeenRows, most: tuple[int, int
             words.first_rows(column, count + best.height + seen.hidden, candidates, condition)
             for column, count in zip((RECORD, NODE), most, strict=True)
         ]
-        shown = index.rows[ENTRY][pl.concat(firsts)].unique().to_frame()
-        rows = index.rows_of(shown.with_columns(pl.lit(rank, pl.UInt32).alias(RANK)), seen)
+        entries = index.rows[ENTRY][pl.concat(firsts)].unique().to_frame()
+        rows = index.rows_of(entries.with_columns(pl.lit(rank, pl.UInt32).alias(RANK)), seen)
         best = pl.concat([best, rows]).unique(ROW, keep="first", maintain_order=True) if best.height else rows
         nodes = (best[ROW] >= index.first_node).sum()
         if best.height - nodes >= most[0] and nodes >= most[1]:
