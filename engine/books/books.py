@@ -1,17 +1,20 @@
 """Books: one immutable version of catalogue and data. The Shelf opens the next version.
 
 Books memoise everything derived from their version (members, cells, presence). The memos die with the Books, so nothing
-is ever invalidated. Those made of members alone are named by the tables of these members: the next Books take them over
-where they have the same tables, as most loads bring facts.
+is ever invalidated: the Shelf empties them once calls read the next version, because some of them hold the Books. Those
+made of members alone are named by the tables of these members: the next Books take them over where they have the same
+tables, as most loads bring facts.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from threading import Lock, local
 from typing import NamedTuple, TypeVar
+from weakref import ref
 
 import polars as pl
 
@@ -32,6 +35,7 @@ Memo = tuple[object, int]  # a value and its size in members
 MEMBER_BYTES = 128  # at most, of a member or amount in a memo
 MEMO_BYTES = 512 << 20  # total size of the memos of one Books; beyond it the least recently used go
 MEMO_MEMBERS = MEMO_BYTES // MEMBER_BYTES
+READS = 100  # more than calls run at once
 
 
 class ThreadState(local):
@@ -118,7 +122,7 @@ class Books:
     def kept(self, key: Hashable) -> object | None:
         """Return the memo of a key, None if there is none. Waits for nobody who makes it."""
         memo = self._kept(key)
-        return None if memo is None else memo[0]
+        return memo and memo[0]
 
     def _kept(self, key: Hashable) -> Memo | None:
         with self._lock:
@@ -150,6 +154,11 @@ class Books:
                 self._memo_members -= freed
             self._memos[key] = memo
         return memo
+
+    def forget(self) -> None:
+        """Empty the memos. Some of them hold this version, which would outlive those who read it."""
+        with self._lock:
+            self._memos, self._memo_members = {}, 0
 
     def memos_of(self, held: frozenset[str]) -> dict[Hashable, Memo]:
         """Return the memos that are made alone of members and rows with some of these identities."""
@@ -205,12 +214,8 @@ class Books:
 
         return self.memo(("codes", cut), lambda: codes_of(cut, self), size, of=(cut.dimension,))
 
-    def holds(self, domain: str) -> bool:
-        """Tell whether a domain has facts."""
-        return bool(self._backend.feeds(domain))
-
     def feeds(self, domain: str) -> set[str]:
-        """Return the feeds that loaded the facts of a domain."""
+        """Return the feeds that loaded the facts of a domain; none where it has no facts."""
         return self._backend.feeds(domain)
 
     def places(self, domain: str) -> Mapping[str, set[int]]:
@@ -289,13 +294,32 @@ def ranks_of(member_ids: Sequence[str]) -> pl.Series | None:
     return None if ids.is_sorted() else pl.concat([pl.Series([0], dtype=pl.UInt32), ids.rank("ordinal")])
 
 
-class Shelf:
-    """Opens the current version of the books and keeps it until the next one is published."""
+class Earlier(NamedTuple):
+    """A version that another has followed, while something holds it, and when that one was opened."""
 
-    def __init__(self, catalogue: Catalogue, root: Path, versions: Callable[[Path], Versions] = ArrowVersions) -> None:
+    books: "ref[Books]"
+    since: int  # how often the Shelf had been read
+
+
+class Shelf:
+    """Opens the current version of the books and keeps it until the next one is published.
+
+    The memos of an earlier version are emptied when the next one was read `reads` times: few calls run so long. Those
+    that a longer call makes go with the version after it.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        root: Path,
+        versions: Callable[[Path], Versions] = ArrowVersions,
+        reads: int = READS,
+    ) -> None:
         self._catalogue = catalogue
         self._versions = versions(root)
         self._books: Books | None = None
+        self._earlier: list[Earlier] = []
+        self._between, self._reads, self._forgets_at = reads, 0, inf
         self._lock = Lock()
         with suppress(Unavailable):  # the next call tries again, and says why
             self._open()
@@ -308,6 +332,9 @@ class Shelf:
                 books = self._books
                 if books is None or self._versions.current() != books.version:
                     books = self._open()
+        self._reads += 1  # threads may lose some
+        if self._reads >= self._forgets_at:
+            self._forget_earlier()
         return books
 
     def stamp(self) -> Hashable:
@@ -316,11 +343,28 @@ class Shelf:
 
     def release(self) -> None:
         """Let go of the Books, so that a later publish can delete their files. The next `current` opens them anew."""
-        self._books = None
+        books, self._books = self._books, None
+        if books is not None:
+            books.forget()
 
     def _open(self) -> Books:
-        self._books = Books(self._catalogue, self._versions.open(self._catalogue.domains), self._books)
+        before = self._books
+        self._books = Books(self._catalogue, self._versions.open(self._catalogue.domains), before)
+        if before is not None:
+            self._earlier.append(Earlier(ref(before), self._reads))
+            self._forgets_at = min(self._forgets_at, self._reads + self._between)
         return self._books
+
+    def _forget_earlier(self) -> None:
+        """Empty the memos of the versions that calls no longer read, however often calls filled them again."""
+        with self._lock:
+            due = self._reads - self._between
+            self._earlier = [each for each in self._earlier if each.books() is not None]
+            for each in self._earlier:
+                if each.since <= due and (books := each.books()) is not None:
+                    books.forget()
+            waiting = [each.since for each in self._earlier if each.since > due]
+            self._forgets_at = min(waiting, default=inf) + self._between
 
     @property
     def at_hand(self) -> Books | None:

@@ -69,7 +69,7 @@ def data_warnings(books: Books) -> Iterator[str]:
 def fact_faults(books: Books, domain: Domain) -> Iterator[str]:
     """Yield what the facts of a domain are missing."""
     table = f"{domain.table} ({domain.key})"
-    if not books.holds(domain.key):
+    if not books.feeds(domain.key):
         yield f"{domain.location}: {table} is not loaded"
         return
     wanted = {*domain.dimensions, *domain.measures}

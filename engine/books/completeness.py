@@ -83,7 +83,7 @@ def completeness(books: Books, domains: Collection[str]) -> Iterator[str]:
     Trees and statements that cannot be read are left out; `data_faults` names them.
     """
     catalogue = books.catalogue
-    for domain in (catalogue.domains[key] for key in domains if books.holds(key)):
+    for domain in (catalogue.domains[key] for key in domains if books.feeds(key)):
         yield from undated_remarks(books, domain)
         yield from unmet_remarks(books, domain)
         for leaf in catalogue.leaves_of(domain.key):

@@ -276,7 +276,11 @@ def rollup_rows(line: RollupLine, statement: str, reader: Reader) -> Iterator[Ro
         raise Unavailable(f"{line.dimension}, which {line.key} expands, is no tree.")
     visible = reader.visible(line.dimension)
 
-    def node_rows(node: str, level: int, good: Favourable, edge: Exact | None) -> Iterator[Row]:
+    pending: list[tuple[str, int, Favourable, Exact | None]] = []
+    if line.node in visible:
+        pending.append((line.node, 0, line.favourable, None))
+    while pending:
+        node, level, good, edge = pending.pop()
         key = line.key if level == 0 else f"{line.dimension}.{node}"
         expression = node_expression(line, node, key, statement)
         yield Row(
@@ -292,12 +296,9 @@ def rollup_rows(line: RollupLine, statement: str, reader: Reader) -> Iterator[Ro
             reverses=line.reverses,
         )
         if level < line.depth:
-            for child in tree.children(node, visible.__contains__):
+            for child in reversed(tree.children(node, visible.__contains__)):
                 weight = ONE if child.endswith(OWN) else dict(tree.edges[node])[child]
-                yield from node_rows(child, level + 1, child_favourable(good, weight), weight)
-
-    if line.node in visible:
-        yield from node_rows(line.node, 0, line.favourable, None)
+                pending.append((child, level + 1, child_favourable(good, weight), weight))
 
 
 def child_favourable(good: Favourable, weight: Exact) -> Favourable:

@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from engine.books.books import Shelf
+from engine.books.books import READS, Shelf
 from server.base.interfaces import Principal
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
@@ -202,9 +202,9 @@ class VariedBooks:
         self._state, self._files = folder / "state", folder / "files"
         self.open()
 
-    def open(self) -> None:
-        """Open them anew, with nothing worked out before."""
-        self.shelf = Shelf(self.instance.catalogue, self._state / "store")
+    def open(self, reads: int = READS) -> None:
+        """Open them anew, with nothing worked out before; memos go when the next version was read so often."""
+        self.shelf = Shelf(self.instance.catalogue, self._state / "store", reads=reads)
         keeping = keeping_in(self._files)
         self._callers = Callers(self.instance, self.shelf, Feeds.of({}, MemoryLoads(), {}), keeping, 100_000, 1_000)
 
