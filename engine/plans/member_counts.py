@@ -73,13 +73,14 @@ class MemberCounts:
         merged = [merged_runs(runs) for runs in watched(windows)]
         if any(window not in self._windows for window in watched(merged)):
             expected = [merged_runs(runs) for runs in watched(self._expected)]
-            self._count([known for known in dict.fromkeys((*expected, *merged)) if known not in self._windows])
+            wanted = dict.fromkeys((*expected, *merged))
+            self._count([window for window in watched(wanted) if window not in self._windows])
         return [self._windows[window] for window in watched(merged)]
 
     def _count(self, windows: Sequence[Window]) -> None:
         """Count the members of all groups in some windows."""
         first = len(self._windows)
-        for counts in self._counts.values():
+        for counts in watched(self._counts.values()):
             counts.extend([None] * len(windows))
         width = first + len(windows)
         for frame in self._counted(windows):
