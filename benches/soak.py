@@ -81,7 +81,7 @@ def processes(on: FaultScene) -> Iterator[tuple[str, int]]:
     for worker in children(parent):
         yield f"worker {worker}", worker
         for child in children(worker):
-            yield f"scripts of worker {worker}", child
+            yield f"scripts of worker {worker}/{child}", child
 
 
 def sample(on: FaultScene, record: SoakRecord, began: float, stop: Event) -> None:
