@@ -31,7 +31,8 @@ from tests.support.service.shared_objects import faults, reached, shared_classes
 SEARCHES = ({"query": "C001"}, {"query": "Nmae1"}, {"dimension": "customer"})
 CHANGING = {  # class to the members that change, and why
     "Books": "self._memos, self._memo_members, self._turns: the memos themselves, behind a lock",
-    "Shelf": "self._books: the next version, which is opened before it stands here",
+    "Shelf": "self._books, self._earlier, self._reads, self._forgets_at: the next version, which is opened before it "
+    "stands here, and when the memos of earlier ones go, which a thread may do later",
     "Pin": "self._descriptor: the version is let go of when nobody has it",
     "Answer": "result, details: made whole by its tool; JSON is written as dict everywhere",
 }
