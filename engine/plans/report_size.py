@@ -124,7 +124,8 @@ def framed_size(plan: FigurePlan, top: int, admit: Callable[[ReportSize], None])
     sums = sum(batch.splits.count * combinations * len(batch.bases) for batch in watched(plan.batches))
     if len(plan.axes) == 1 or sums <= MAX_UNCOUNTED:
         return replace(size, sums=sums)
-    admit(replace(size, counted=MAX_UNCOUNTED))
+    columns = len(plan.query.columns)
+    admit(ReportSize(0, 0, counted=min(combinations, MOST_GROUPS // columns - 1) * columns))
     return replace(size, sums=sum(sums_of(batch, plan) for batch in watched(plan.batches)))
 
 

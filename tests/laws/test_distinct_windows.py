@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.laws.oracle.asking import ask
 from tests.laws.oracle.books import GL, LEAVES, OracleBase, OracleBooks, OverTime
 from tests.laws.oracle.calendar import DATE, MONTH, TPERIOD, TWEEK, WEEK
+from tests.laws.oracle.formulas import formulas_of, lines_of
 from tests.laws.oracle.requests import requests
-from tests.laws.oracle.strategies import random_books, rows_of
+from tests.laws.oracle.strategies import random_books, rollup_of, rows_of
 from tests.laws.oracle.writing import opened
 from tests.laws.test_figures import REQUESTS, by_cell, compare
 
@@ -51,12 +52,15 @@ def counting_books(draw: st.DrawFn) -> OracleBooks:
         where={key: ids for key, ids in books.bases["tally"].where.items() if key != "tree"},
         over_time=draw(st.sampled_from(RULES)),
     )
-    return replace(books, rows=(*rows, *others), bases={**books.bases, "tally": with_group(tally)})
+    books = replace(books, rows=(*rows, *others), bases={**books.bases, "tally": with_group(tally, books)})
+    books = replace(books, formulas=draw(formulas_of(books.bases)))
+    return replace(books, lines=draw(lines_of(books.bases)), rollup=draw(rollup_of(books)))
 
 
-def with_group(base: OracleBase) -> OracleBase:
-    """Return a base without a group of balances where it is a flow."""
-    return replace(base, group="") if base.over_time == OverTime() else base
+def with_group(base: OracleBase, books: OracleBooks) -> OracleBase:
+    """Return a base with a group of balances where the books declare some and it is none of a flow."""
+    first = next(iter(books.groups[GL]), "")
+    return replace(base, group="" if base.over_time == OverTime() else base.group or first)
 
 
 @given(data=st.data(), books=counting_books())
