@@ -11,7 +11,9 @@ import pytest
 
 from server.base.interfaces import LoadQuery, StoreDown
 from server.base.settings import Settings
+from server.run.embedded.binaries import socket_folder
 from server.run.embedded.platform import Platform, platform
+from server.run.embedded.servers import VALKEY_SOCKET
 from server.stores.migrations import MigrationFault, migrate, read_migrations
 from server.stores.postgres import Database
 from tests.support.engines.postgres import SeparateServer, schema_of, separate_server
@@ -188,7 +190,7 @@ def test_serve_has_both_servers_and_stops_them_when_it_is_told_to(
     state = tmp_path / "state"
     state.mkdir()
     with serving(instance, state) as server:
-        wait_for((state / "valkey" / "valkey.sock").exists)
+        wait_for((socket_folder(state / "valkey", VALKEY_SOCKET) / VALKEY_SOCKET).exists)
         wait_for((state / "postgres" / "data" / "postmaster.pid").exists)
         with platform(Settings(state=state)) as opened:
             opened.wait()
