@@ -273,9 +273,9 @@ def codes_of(cut: Cut, books: Books) -> CodeSet | None:
     dimension = books.catalogue.dimensions[cut.dimension]
     try:
         if dimension.nodes and books.loaded.count(dimension.leaf) > node_codes.MAX_OPENED:
-            told = node_codes.codes_below(cut, books.loaded.tables(cut.dimension))
-            if told is not None:
-                return told.selected(cut)
+            codes = node_codes.codes_below(cut, books.loaded.tables(cut.dimension))
+            if codes is not None:
+                return codes.selected(cut)
         members = books.members(cut.dimension)
     except Unavailable:
         return None

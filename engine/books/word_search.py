@@ -68,10 +68,10 @@ class EntryCandidates(NamedTuple):
 
         Where few entries are left, their texts tell sooner what many words would.
         """
-        told = [each for each in requirements if each is not None]
-        are_certain = len(told) == len(requirements) and all(each.is_certain for each in told)
+        usable = [each for each in requirements if each is not None]
+        are_certain = len(usable) == len(requirements) and all(each.is_certain for each in usable)
         entries: pl.Series | None = None
-        for each in sorted(told, key=lambda each: each.size):
+        for each in sorted(usable, key=lambda each: each.size):
             if entries is not None and each.size > LARGE and (entries.sum() or 0) <= FEW:
                 return cls(entries, are_certain=False)
             entries = each.entries() if entries is None else entries & each.entries()

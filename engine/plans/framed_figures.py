@@ -241,8 +241,8 @@ def ranked(figures: FramedFigures, order: FramedFigures | None, ranking: Ranking
     except NotInFrames:
         return None
     first = [ids[at] for at in foremost(rows, column, ids, top, asc=ranking.asc)]
-    shown = [*first, *blank_members(holders, rows, ids, top - len(first))]
-    return MemberRank(shown, holders.len(), weighs=weighs(figures.plan, holders))
+    members = [*first, *blank_members(holders, rows, ids, top - len(first))]
+    return MemberRank(members, holders.len(), weighs=weighs(figures.plan, holders))
 
 
 def weighs(plan: FigurePlan, holders: pl.Series) -> bool:

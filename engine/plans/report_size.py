@@ -118,8 +118,8 @@ def framed_size(plan: FigurePlan, top: int, admit: Callable[[ReportSize], None])
     Of several dimensions most combinations hold no rows: where they are many, those that do are counted.
     """
     inner = prod(len(axis.ids) + plan.query.nests for axis in plan.axes[1:])
-    shown = (top + 1) * inner * places_of_each(plan) + 1
-    size = ReportSize(shown * len(plan.rows) * len(plan.query.columns), shown)
+    places = (top + 1) * inner * places_of_each(plan) + 1
+    size = ReportSize(places * len(plan.rows) * len(plan.query.columns), places)
     combinations = prod(len(axis.ids) for axis in plan.axes)
     sums = sum(batch.splits.count * combinations * len(batch.bases) for batch in watched(plan.batches))
     if len(plan.axes) == 1 or sums <= MAX_UNCOUNTED:

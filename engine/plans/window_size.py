@@ -131,14 +131,14 @@ def rows_counted(batch: Batch, plan: FigurePlan) -> int:
     shape, reads = batch.shape, []
     for term_span, group in batch.terms:
         spans, _ = spans_of_term(term_span, batch.splits.spans)
-        asked = Slice(
+        question = Slice(
             domain=shape.domain_read.domain,
             scenario=term_span.term.scenario.id,
             spans=adjoined(spans),
             keys=(),
             aggregates=(),
         )
-        read = FactRead(asked, group.cut, shape.domain_read.shared).within(shape.within)
+        read = FactRead(question, group.cut, shape.domain_read.shared).within(shape.within)
         reads.append(read.pipe(lambda rows: rows.select(pl.col(ROWS).sum())))
     return sum(int(frame.item()) for frame in plan.reader.collect(reads, plan.stop))
 
