@@ -50,7 +50,7 @@ def served(books: BenchBooks, folder: Path, calls: int) -> Iterator[str]:
     shelf = Shelf(instance.catalogue, books.state / STORE)
     feeds = Feeds.of({}, MemoryLoads(), {})
     with closing(ScriptRunner()) as workshop, listen(settings) as listening:
-        callers = Callers(instance, shelf, feeds, keeping_in(folder), 10_000, 10_000, workshop=workshop)
+        callers = Callers(instance, shelf, feeds, keeping_in(folder), workshop, 10_000, 10_000)
         dispatcher = Dispatcher(callers, settings, Telemetry(Metrics()), MemoryLeases(calls, calls))
         app = application(dispatcher, DevKey(KEY), settings, Readiness([], Metrics()), Metrics())
         server = HttpServer(app, settings)

@@ -127,7 +127,7 @@ def built_formulas(size: int) -> Work:
     document: Document = read_document(books.instance, "domains/sales0.yaml")
     files = {document: DomainFile.model_validate(document.tree)}
     domains = build_domains(files, dict(catalogue.dimensions), catalogue.calendar)
-    return MetricBuilder(files, domains, catalogue.dimensions).build
+    return MetricBuilder(files, domains, catalogue.dimensions, catalogue.scenarios).build
 
 
 def long_statement(size: int) -> Work:

@@ -1,7 +1,7 @@
 """Eight callers over two workers for half an hour, while books are loaded and things fail: what errs, and what leaks.
 
-A feed is loaded twice a minute, and a tenth of the calls are breakdowns by many members. Within the first sixth a
-worker is killed; after it the cache store is killed, the database is killed, and the caller's profile is narrowed.
+A feed is loaded twice a minute, and a tenth of the calls are breakdowns by many members. Within the first third a
+worker is killed, the caller's profile is narrowed, the cache store is killed and the database is killed.
 Twice a minute a statement is kept and exported, and the latest kept results and files are opened again. The bench fails
 where a call errs without a cause, where a kept result or a file is gone that should live, where a process holds more
 memory in the last third than in the third before, and where a worker grows from minute 10 on. docs/operations/faults.md
@@ -37,15 +37,16 @@ LOADS_A_MINUTE, BROAD = 2, 10  # one of so many calls is a breakdown by many mem
 FEED = "people"
 ASKED = {"statement": "pnl", "scenarios": [{"scenario": "actual"}], "period_start": "2026-01", "period_end": "2026-09"}
 SETTLES = 1 / 6  # of the whole, before memory is compared and after which no worker is killed
-SCHEDULE = (  # a fault, when it begins as a share of the whole, and the errors that it explains beside `busy`
+SCHEDULE = (  # a fault, when it begins as a share of the whole, and the errors that it explains beside `busy`; all have
+    # healed when memory is measured: what is worked out for a narrower profile is no leak
     (
         "worker killed",
         0.08,
         {"ConnectionError", "ConnectionResetError", "IncompleteReadError", "ConnectionRefusedError"},
     ),
-    ("cache store killed", 0.35, {"unavailable"}),
-    ("database killed", 0.55, {"unavailable"}),
-    ("grant withdrawn after the read and the export", 0.75, {"unknown_name", "unknown_metric", "bad_arguments"}),
+    ("grant withdrawn after the read and the export", 0.14, {"unknown_name", "unknown_metric", "bad_arguments"}),
+    ("cache store killed", 0.2, {"unavailable"}),
+    ("database killed", 0.26, {"unavailable"}),
 )
 HELD, HEALS = 20.0, 15.0  # seconds that a fault lasts, and for which calls may still suffer from it
 LATEST = 5  # kept results and files that are opened again each time

@@ -15,7 +15,17 @@ from engine.books.reader import Reader
 from engine.instance.read import STATE, STORE, read_instance
 from engine.model.errors import UnknownName
 from engine.model.profiles import EVERYONE, Profile
-from engine.model.requests import ColumnRequest, Exclusion, MetricRequest, RowsRequest, Selection, StatementRequest
+from engine.model.requests import (
+    Bounds,
+    ColumnRequest,
+    Condition,
+    Exclusion,
+    LineMateriality,
+    MetricRequest,
+    RowsRequest,
+    Selection,
+    StatementRequest,
+)
 from engine.plans.figures import plan_metrics, plan_statement
 from engine.queries.reports import metric_query, statement_query
 from engine.queries.rows import row_query
@@ -60,6 +70,23 @@ class MetricArguments(ReportArguments, total=False):
     """Whether the smallest is first."""
     top: int
     """How many members to show; one row holds the others."""
+    having: Sequence[Condition]
+    """What members of the first dimension must meet to be shown; one row holds the others."""
+
+
+class RowArguments(TypedDict, total=False):
+    """The optional arguments of a request for rows that choose among them."""
+
+    order_by: str
+    """A column, or contribution."""
+    asc: bool
+    """Whether the smallest is first."""
+    amount: Bounds
+    """The bounds of the contribution, else of the one measure."""
+    text: str
+    """Words that a text column holds."""
+    count_by: Sequence[str]
+    """Columns whose values are shown with their rows and sums, in place of rows."""
 
 
 class Fields(TypedDict):
@@ -87,10 +114,23 @@ class Door:
         """The current version of the books."""
         return Reader(self._shelf.current(), [self._profile])
 
-    def statement(self, statement: str | None = None, **asked: Unpack[ReportArguments]) -> Report:
-        """Return a statement. Raises a Refusal (engine.model.errors) if the request has no answer."""
+    def statement(
+        self,
+        statement: str | None = None,
+        *,
+        lines: Sequence[str] = (),
+        depth: int | None = None,
+        materiality: LineMateriality | None = None,
+        **asked: Unpack[ReportArguments],
+    ) -> Report:
+        """Return a statement, some of its lines, or its material ones.
+
+        Raises a Refusal (engine.model.errors) if there is no answer.
+        """
         reader = self.reader
-        request = StatementRequest(statement=statement, **fields(asked))
+        request = StatementRequest(
+            statement=statement, lines=tuple(lines), depth=depth, materiality=materiality, **fields(asked)
+        )
         return run(plan_statement(statement_query(request, reader), reader))
 
     def metric(self, *metrics: str, **asked: Unpack[MetricArguments]) -> Report:
@@ -103,6 +143,7 @@ class Door:
             order_by=asked.get("order_by"),
             asc=asked.get("asc", False),
             top=asked.get("top"),
+            having=tuple(asked.get("having", ())),
         )
         return run(plan_metrics(metric_query(request, reader), reader))
 
@@ -115,6 +156,7 @@ class Door:
         filters: Mapping[str, Ids] | None = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
+        **choices: Unpack[RowArguments],
     ) -> Inspection:
         """Return rows of a source. The filter `metric` adds each row's contribution to that figure."""
         start, end = bounds(period)
@@ -127,6 +169,11 @@ class Door:
             limit=limit,
             period_start=start,
             period_end=end,
+            order_by=choices.get("order_by"),
+            asc=choices.get("asc", False),
+            amount=choices.get("amount"),
+            text=choices.get("text"),
+            count_by=tuple(choices.get("count_by", ())),
         )
         return inspect(row_query(request, reader, MOST_ROWS), reader)
 

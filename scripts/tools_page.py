@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benches.books import demo_books
+from engine.books.search_notes import SEARCH_NOTES
 from engine.model.errors import Refusal
 from engine.model.notes import NOTES
 from server.base.notes import SERVER_NOTES
@@ -35,8 +36,11 @@ A report says each thing once.
   scenario by scenario. The total is the last row and has no `key`; in a statement it is the column with `is_total`.
   Over periods the `label` of a total of balances says which close it is: `Total (balances: close of Apr 2026)`.
   Sub-totals over periods keep the label of their member; they are at the same close.
-- **Left out** where they are: level 0; the kinds `metric`, `formula`, `node`, `own` and `member`; a unit that is the
-  currency of the report at its `scale`; `pp` of the variance of a fraction; `favourable` up, or of a
+- With `materiality`, `immaterial` counts the lines that are left out: by `unit`, or `below` a node with the `sum` of
+  what they count for in it, with the `largest` and its `value` in the column that is tested. A `member` of `by` is a
+  row one level below its line, with the key `line/member`; `others` hold the rest (`holds`).
+- **Left out** where they are: level 0; the kinds `metric`, `formula`, `node`, `own` and the `member` of metrics; a unit
+  that is the currency of the report at its `scale`; `pp` of the variance of a fraction; `favourable` up, or of a
   line of level 1 and above that of the line before; `scale` 0; `into_parent`
   1; a label equal to its key and the label of a period whose code says it; an `alias` equal to its `scenario`; the
   first and last day of a period whose codes say them; empty notes. Headers have no values.
@@ -93,7 +97,9 @@ What the service understands and says beyond its specification. All of it is opt
   computed as a total is: a ratio is the ratio of the remaining sums, a distinct count counts what remains. Its `holds`
   says how many members with rows it stands for. Members that share leaves have no `(others)`: `top` is refused. With
   `subtotals` every group is ranked, and has its own `(others)`. An answer that is cut keeps the largest members, and a
-  note says by what.
+  note says by what. Of periods, `(others)` is the figure of the other periods together; balances are counted alone.
+- **Parts of a variance.** `totals` of a list of `explain_variance` has volume, mix and price, or rate and mix, of all
+  its rows together; they add up to its variance.
 - **Periods.** `2026-9`, `Sep 2026`, `Q3 2026`, `FY2026`, `5 Sep 2026` and the like stand for the code that the result
   shows. A spelling that can mean two periods is refused with both: `Q3 2026` where the fiscal year is not the calendar
   year. `last_closed` is the last closed period of the first scenario of the call that has one, the earliest of the
@@ -101,16 +107,26 @@ What the service understands and says beyond its specification. All of it is opt
   A filter on time takes it too, at the grain of its dimension, and so does `list_load_history`, for the domains that
   the feeds it lists fill.
 - **Notes on blanks.** Each null of a report is covered by exactly one note of `unavailable`, `not_computable`,
-  `no_window`, `outside_books`, `not_loaded`, `open_period`, `incomplete_close`, `no_divisor` and `no_rows`.
-  docs/figures.md has them. An answer has one note of each code.
+  `no_window`, `outside_books`, `not_loaded`, `open_period`, `incomplete_close`, `no_share`, `no_rank`, `no_others`,
+  `no_divisor` and `no_rows`. docs/figures.md has them. An answer has one note of each code.
 - **Operands that are not known.** A formula is blank if an operand is not loaded there, and the note names it in
   `operands`. In an open period the operand counts as 0: `open_period` with `operands` stands on figures that are there.
 - **Search.** `search_hierarchy` passes over `offset` hits of each section; `next_offset` is that of the next page. A
   query without `dimension` also finds metrics and statements. Close spellings are tried only if no member, node, metric
-  or statement has the query as written.
-- **Formulas.** `formulas` of `run_metric` adds columns: names of metrics of the same domain, decimal numbers, `+ - * /`
-  and parentheses. They follow the rules of the catalogue's own formulas: exact figures, one division, blanks and
-  units. At most 10, each of 500 characters and 20 levels; a constant has at most 30 digits and no exponent.
+  or statement has the query as written. A list of up to 20 names is searched name by name, 5 hits of each kind unless
+  `limit` says otherwise, and has no next page; each hit has the `query` that it is of. Words that no name has together
+  (`IT Corvane Pumpen`) are read as the fewest names that have them, one after the other: `several_names`. What is not
+  found has the note `nothing_found`, which says what was looked through, or `named_elsewhere`; what the instance says
+  it does not hold has `not_held`.
+- **Terms.** Words of the instance's own stand for metrics, statements and members wherever these are named. One of
+  several readings is refused with all of them; `search_hierarchy` lists them in `terms`, each with what it `means`.
+- **Formulas.** `formulas` of `run_metric` adds columns: names of metrics, those of another domain as `people.heads` and
+  lines as `pnl.gross_profit`, decimal numbers, `+ - * /` and parentheses, `min(a, b)`, `max(a, b)`, `abs(a)`,
+  `round(a, places)`, `if(a > b, x, y)`, `days(period)` and `periods(period)`, and names with members of their own in
+  braces (`sales{region: EU}`) and a scenario or steps of their own in brackets (`sales[budget]`, `sales[@fy]`). They
+  follow the rules of the catalogue's own formulas: exact figures, one division, blanks and units. At most 10, each of
+  500 characters and 20 levels; a constant has at most 30 digits and no exponent. A refusal names the character at
+  fault.
 - **Computing on kept results.** `eval_chart_transform` takes a script, a chart or both. A script alone returns the rows
   that it leaves, at most 200 and within the budget; `data_ref` holds all of them. Scripts compute in floats: the answer
   says `computed: true`, has the note `script_figures` and no `drill`, and only columns that came through unchanged have
@@ -225,7 +241,7 @@ def notes() -> Iterator[str]:
     yield "An answer has one note of each code. A `caution` may change what a reader of the figures concludes.\n"
     yield "| `code` | Severity | Message |"
     yield "|---|---|---|"
-    for code, wording in sorted({**NOTES, **SERVER_NOTES}.items()):
+    for code, wording in sorted({**NOTES, **SEARCH_NOTES, **SERVER_NOTES}.items()):
         yield f"| `{code}` | {wording.severity.value} | {cell(wording.sentence)} |"
     yield ""
 

@@ -5,14 +5,16 @@ from itertools import islice
 
 from engine.books.books import Books
 from engine.books.reader import Reader
-from engine.model.catalogue import Base, Domain, RollupLine
+from engine.model.catalogue import Base, Catalogue, DimensionKind, Domain, FormulaLine, RollupLine
 from engine.model.errors import Refusal, closest, quoted
 from engine.model.exact import ONE, Exact
+from engine.model.formulas import Formula
+from engine.model.functions import own_operands_in
 from engine.model.members.member_sets import MemberSet
 from engine.model.members.trees import HierarchyFault, RaggedNodes
 from engine.model.profiles import Profile
 from engine.model.scenarios import Scenario
-from engine.model.scope import Cut
+from engine.model.scope import ALL, Cut
 
 MOST_COMPARED = 10_000  # ids that an unknown id is compared with for a suggestion
 
@@ -47,7 +49,7 @@ def data_faults(books: Books, feeds: Collection[str]) -> Iterator[str]:
         f"{cut.dimension} weighs"
         for metric in catalogue.metrics.values()
         if isinstance(metric.body, Base) and not metric.body.over_members.is_additive
-        for cut in metric.body.where
+        for cut in metric.body.kept
         if cut.dimension not in broken and any(weight != ONE for weight in cut_weights(books, cut))
     )
 
@@ -95,17 +97,31 @@ def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
     for metric in catalogue.metrics.values():
         if isinstance(metric.body, Base):
             yield from ((f"metric {metric.key}", cut) for cut in metric.body.where)
+        else:
+            yield from ((f"metric {metric.key}", cut) for cut in own_cuts(metric.body, metric.location, catalogue))
     for statement in catalogue.statements.values():
         yield from ((f"statement {statement.key}, covers", cut) for cut in statement.covers)
         for line in statement.lines:
             if isinstance(line, RollupLine):
                 cut = Cut(line.dimension, (line.node,), location=line.location)
                 yield f"statement {statement.key}, line {line.key}", cut
+            if isinstance(line, FormulaLine):
+                cuts = own_cuts(line.formula, line.location, catalogue)
+                yield from ((f"statement {statement.key}, line {line.key}", cut) for cut in cuts)
     for domain in catalogue.domains.values():
         for group in domain.stock_groups.values():
             yield from ((f"balances {group.key} of {domain.key}", cut) for cuts in group.where for cut in cuts)
     for scenario in catalogue.scenarios.values():
         yield from variant_cuts(scenario)
+    yield from catalogue.vocabulary.cuts
+
+
+def own_cuts(formula: Formula, location: str, catalogue: Catalogue) -> Iterator[Cut]:
+    """Yield the members that operands of a formula of the catalogue have of their own, as restrictions."""
+    for operand in own_operands_in(formula):
+        for key, ids in operand.cuts:
+            if ids != (ALL,) or catalogue.dimensions[key].kind is DimensionKind.RAGGED:
+                yield Cut(key, ids, location=location)
 
 
 def variant_cuts(scenario: Scenario) -> Iterator[tuple[str, Cut]]:
@@ -143,7 +159,7 @@ def cut_faults(books: Books, owner: str, cut: Cut) -> Iterator[str]:
     lost = [member for member in cut.ids if not members.has(member)]
     for member in lost:
         yield f"{cut.location}: {owner}: {no_member(members, member)}"
-    if not lost:
+    if not lost and not cut.deny:
         try:
             members.joined(cut.ids)
         except Refusal as refusal:

@@ -26,7 +26,8 @@ from engine.model.catalogue import (
 )
 from engine.model.errors import Refusal, quoted
 from engine.model.fact_store import ROWS, SPAN, Aggregate, Question, Slice
-from engine.model.members.member_sets import NULL_CODE
+from engine.model.functions import metrics_of
+from engine.model.members.member_sets import NULL_CODE, leaves_of_cut
 from engine.model.members.trees import HierarchyFault, RaggedNodes
 from engine.model.scope import EVERYTHING, UNASSIGNED, Cut
 
@@ -137,10 +138,10 @@ def unmet_remarks(books: Books, domain: Domain) -> Iterator[str]:
     for metric in books.catalogue.metrics.values():
         for cut in metric.body.where if isinstance(metric.body, Base) and metric.domain == domain.key else ():
             try:
-                members = None if cut.deny else books.members(cut.dimension)
+                members = books.members(cut.dimension)
             except (Refusal, HierarchyFault):
                 continue
-            if members is not None and not any(map(members.has, cut.ids)):
+            if not any(map(members.has, cut.ids)):
                 named = quoted(cut.ids, MOST)
                 yield f"{cut.location}: metric {metric.key} names {named}, which {cut.dimension} no longer has"
 
@@ -255,7 +256,7 @@ def statement_remarks(books: Books, statement: Statement, postings: Postings) ->
 def selected(books: Books, cut: Cut) -> frozenset[int]:
     """Return the leaves that a restriction selects; members and nodes that are not loaded select nothing."""
     members = books.members(cut.dimension)
-    return frozenset[int]().union(*(members.leaves(member).keys() for member in cut.ids if members.has(member)))
+    return frozenset(leaves_of_cut(cut, members, books.loaded.count(members.leaf)))
 
 
 def statement_bases(books: Books, statement: Statement) -> Iterator[Base]:
@@ -269,19 +270,9 @@ def statement_bases(books: Books, statement: Statement) -> Iterator[Base]:
             case MetricLine():
                 names.append(line.metric)
             case FormulaLine():
-                names += [name for name in line.formula.names if name not in lines]
+                names += [name for name in metrics_of(line.formula) if name not in lines]
     for name in names:
-        yield from metric_bases(books, name)
-
-
-def metric_bases(books: Books, name: str) -> Iterator[Base]:
-    """Yield the bases of a metric."""
-    body = books.catalogue.metrics[name].body
-    if isinstance(body, Base):
-        yield body
-    else:
-        for operand in body.names:
-            yield from metric_bases(books, operand)
+        yield from books.catalogue.bases_named(name)
 
 
 def count(number: int, leaf: str) -> str:

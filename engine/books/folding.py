@@ -5,6 +5,8 @@ from unicodedata import combining, normalize
 
 import polars as pl
 
+from engine.model.stopping import watched
+
 LOOK_ALIKES = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "þ": "th", "æ": "ae", "œ": "oe"}
     | dict.fromkeys("‘’‚ʼ′", "'")
@@ -45,7 +47,7 @@ def fold_each(texts: pl.Series) -> pl.Series:
     """Return the folded text of each text; most are plain and need no Python."""
     plain = texts.str.contains(PLAIN)
     others = texts.filter(~plain).unique()
-    folded = pl.Series([fold(text) for text in others], dtype=pl.String)
+    folded = pl.Series([fold(text) for text in watched(others.to_list())], dtype=pl.String)
     text = pl.col("text")
     column = pl.when("plain").then(text.str.to_lowercase()).otherwise(text.replace_strict(others, folded, default=None))
     return pl.DataFrame({"text": texts, "plain": plain}).select(column).to_series()

@@ -9,6 +9,7 @@ from msgspec import Struct
 from engine.books.folding import fold_whole
 from engine.books.reader import Reader, code_of, label_of
 from engine.books.search import closest_members, findable_members
+from engine.books.terms import member_terms
 from engine.model.catalogue import Dimension
 from engine.model.errors import BadArguments, closest, echo, quoted
 from engine.model.notes import NAMED, Note
@@ -62,8 +63,8 @@ def first_words(words: Sequence[str]) -> str:
 def find_by_name(dimension: str, names: Iterable[str], reader: Reader) -> Mapping[str, Sequence[str]]:
     """Return the visible members that each name stands for; names that nothing has are left out.
 
-    Ids win over codes and codes over names. Among several members of the same kind of name, one that is written the
-    same letter for letter wins.
+    Ids win over codes, codes over names and names over terms. Among several members of the same kind of name, one that
+    is written the same letter for letter wins.
     """
     folded = {name: key for name in names if (key := fold_whole(name))}
     findable = findable_members(dimension, reader)
@@ -77,6 +78,8 @@ def find_by_name(dimension: str, names: Iterable[str], reader: Reader) -> Mappin
             if texts:
                 found[name] = exact if len(exact) == 1 else list(texts)
                 break
+        if name not in found and (readings := member_terms(dimension, reader).get(key)):
+            found[name] = list(dict.fromkeys(reading.key for reading in readings))
     return found
 
 
@@ -94,7 +97,9 @@ def near_values(dimension: str, names: Iterable[str], reader: Reader) -> tuple[s
 
 def several_members(dimension: str, name: str, candidates: Sequence[str], reader: Reader, field: str) -> BadArguments:
     """Refuse a name of several members; list their ids."""
-    shown = ", ".join(f"'{member}' ({label_of(dimension, member, reader)})" for member in candidates[:NAMED])
+    means = {known.key: known.means for known in member_terms(dimension, reader).get(fold_whole(name), ())}
+    labels = {member: means.get(member) or label_of(dimension, member, reader) for member in candidates[:NAMED]}
+    shown = ", ".join(f"'{member}' ({label})" for member, label in labels.items())
     more = f" and {len(candidates) - NAMED} more" if len(candidates) > NAMED else ""
     return BadArguments(
         f"{len(candidates)} members of {dimension} are called {quoted([name])}: {shown}{more}. Give the id of one.",

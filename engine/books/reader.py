@@ -3,21 +3,21 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial, reduce
 from hashlib import sha256
-from itertools import zip_longest
 from operator import and_, or_
 from typing import TypeVar
 
 import polars as pl
 from msgspec import Struct
-from msgspec.structs import replace
 
 from engine.books.books import Books, Size
 from engine.model.caching import LazyTable
-from engine.model.catalogue import Base, Catalogue, Dimension, Domain, HeaderLine, Metric, Statement
+from engine.model.catalogue import Base, Catalogue, Dimension, Domain, Metric, Statement
+from engine.model.errors import Refusal
 from engine.model.exact import ONE
 from engine.model.fact_store import Asked, FactLoad, Presence, Question, unchanged, visible_loads
-from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet
-from engine.model.metric_names import as_seen
+from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet, leaves_of_cut
+from engine.model.members.trees import HierarchyFault
+from engine.model.metric_names import NamesSeen, as_seen
 from engine.model.profiles import Profile, permissions
 from engine.model.scenarios import Scenario
 from engine.model.scope import (
@@ -77,7 +77,7 @@ class Reader:
     @cached_property
     def catalogue(self) -> Catalogue:
         """The catalogue, with the keys of metrics that the visible domains give."""
-        return self.memo_as_seen("catalogue", lambda: as_seen(self._books.catalogue, self.domains.keys()))
+        return self.memo_as_seen("catalogue", lambda: as_seen(self._books.catalogue, self._names))
 
     @cached_property
     def _cells(self) -> Cells:
@@ -150,36 +150,24 @@ class Reader:
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
-        """The metrics whose domains are all visible."""
-        return self.memo_as_seen("metrics", self._find_metrics, len)
-
-    def _find_metrics(self) -> Mapping[str, Metric]:
-        return {
-            key: metric
-            for key, metric in self.catalogue.metrics.items()
-            if self.catalogue.domains_of(metric) <= set(self.domains)
-        }
+        """The metrics of whose formulas everything named is visible."""
+        return self.memo_as_seen("metrics", lambda: self._names.metrics(self.catalogue), len)
 
     @cached_property
     def statements(self) -> Mapping[str, Statement]:
-        """The statements, without lines of hidden domains and without empty headers."""
-        return self.memo_as_seen("statements", self._find_statements, len)
+        """The statements, without lines that are hidden and without empty headers."""
+        return self.memo_as_seen("statements", lambda: self._names.statements(self.catalogue), len)
 
-    def _find_statements(self) -> Mapping[str, Statement]:
-        visible = {}
-        for key, statement in self.catalogue.statements.items():
-            lines = [
-                line for line in statement.lines if self.catalogue.domains_of_line(line, statement) <= set(self.domains)
-            ]
-            followed = tuple(
-                line
-                for line, after in zip_longest(lines, lines[1:])
-                if not isinstance(line, HeaderLine) or (after is not None and not isinstance(after, HeaderLine))
-            )
-            if followed:
-                covers = tuple(cut for cut in statement.covers if cut.dimension in self.dimensions)
-                visible[key] = replace(statement, lines=followed, covers=covers)
-        return visible
+    @property
+    def _names(self) -> NamesSeen:
+        return NamesSeen(self.domains, self.scenarios, self.dimensions, self._sees_named)
+
+    def _sees_named(self, dimension: str, member: str) -> bool:
+        """Tell whether a member that a formula of the catalogue names is visible; what cannot be read is not."""
+        try:
+            return member == ALL or self.sees(dimension, member)
+        except (Refusal, HierarchyFault):
+            return False
 
     @cached_property
     def dimensions(self) -> Mapping[str, Dimension]:
@@ -188,7 +176,7 @@ class Reader:
 
     def _find_dimensions(self) -> Mapping[str, Dimension]:
         leaves = {leaf for domain in self.domains.values() for leaf in domain.dimensions}
-        return {key: dim for key, dim in self.catalogue.dimensions.items() if dim.grain or dim.leaf in leaves}
+        return {key: dim for key, dim in self._books.catalogue.dimensions.items() if dim.grain or dim.leaf in leaves}
 
     def members(self, dimension: str) -> MemberSet:
         """Return all members of a dimension, visible or not. `sees` tells which are visible."""
@@ -255,11 +243,11 @@ class Reader:
 
     def sees_leaf(self, dimension: str) -> Callable[[int], bool]:
         """Return a function that tells whether a readable scenario shows a leaf code below a dimension."""
-        return self.visible_codes(self.catalogue.dimensions[dimension].leaf).__contains__
+        return self.visible_codes(self._books.catalogue.dimensions[dimension].leaf).__contains__
 
     def sees_all(self, dimension: str) -> bool:
         """Tell whether every id that its table may bring to a dimension is visible, including ids of later loads."""
-        return self.granted_codes(self.catalogue.dimensions[dimension].leaf).is_all
+        return self.granted_codes(self._books.catalogue.dimensions[dimension].leaf).is_all
 
     def _sees_every_id(self, dimension: str) -> bool:
         """Tell whether every id of a dimension is visible, those without leaves included: no id holds a hidden leaf.
@@ -282,7 +270,7 @@ class Reader:
 
     def _having(self, leaf: str) -> list[tuple[str, str]]:
         """Return the scenarios of the domains that have a leaf dimension."""
-        return [place for place in self._cells if leaf in self.catalogue.domains[place[1]].dimensions]
+        return [place for place in self._cells if leaf in self._books.catalogue.domains[place[1]].dimensions]
 
     def granted_codes(self, leaf: str) -> CodeSet:
         """Return the leaf codes that are granted as such or have visible rows."""
@@ -310,7 +298,7 @@ class Reader:
         found = frozenset[str]()
         for (scenario, domain), cell in self._cells.items():
             if not cell.is_nothing:
-                having = [leaf for leaf in self.catalogue.domains[domain].dimensions if leaf in leaves]
+                having = [leaf for leaf in self._books.catalogue.domains[domain].dimensions if leaf in leaves]
                 found |= self._store.unassigned(domain, scenario, having, cell)
         return found
 
@@ -344,7 +332,7 @@ class Reader:
     def cut_leaves(self, cut: Cut) -> Leaves:
         """Return the leaves that one restriction of the catalogue selects, with their weights."""
         members = self.members(cut.dimension)
-        return {code: weight for id_ in cut.ids if members.has(id_) for code, weight in members.leaves(id_).items()}
+        return leaves_of_cut(cut, members, self.leaf_count(members.leaf))
 
     def collect(self, reads: Sequence[FactRead], stop: Stop) -> list[pl.DataFrame]:
         """Return the frames of some reads, in order; see FactStore.collect."""

@@ -28,6 +28,7 @@ from engine.model.notes import Note
 from engine.model.requests import SearchRequest
 from engine.model.scope import UNASSIGNED
 from engine.model.stopping import look, watched
+from engine.model.vocabulary import SeenReading
 
 MOST_LISTED = (200, 100)  # records and nodes of a call without a query
 MOST_FOUND = (50, 20)
@@ -63,6 +64,13 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     more: frozenset[str]  # the names of the sections above that have more
     offset: int
     notes: tuple[Note, ...]
+    query: str | None = None  # the name that it is of, where a call has several
+    readings: tuple[SeenReading, ...] = ()  # of a query that is a term
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing matches."""
+        return not (self.records or self.hierarchy_nodes or self.metrics or self.statements or self.readings)
 
     @property
     def more_records(self) -> bool:
@@ -147,8 +155,9 @@ def is_findable(dimension: Dimension) -> bool:
     return not dimension.grain and not dimension.axis_only
 
 
-def folded(query: str | None, reader: Reader) -> str:
-    """Return the folded query. Refuses one that cannot be a name or code."""
+def folded(query: str | tuple[str, ...] | None, reader: Reader) -> str:
+    """Return the folded query, of several names all of their words. Refuses one that cannot be a name or code."""
+    query = " ".join(query) if isinstance(query, tuple) else query
     if query is not None and len(query) > LONGEST_QUERY:
         raise BadArguments(
             f"query has {len(query):,} characters; a name or a code has {LONGEST_QUERY} at most. Give one of them, or "

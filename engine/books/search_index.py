@@ -165,12 +165,6 @@ class Index(Struct, frozen=True, dict=True):
         rows = pl.DataFrame([self.entries[ROW][entries[ENTRY]], entries[RANK]]).explode(ROW)
         return rows.filter(seen.rows[rows[ROW]])
 
-    def called(self, whole: str) -> pl.Series:
-        """Return the entries with an id, code or name, whatever its spaces."""
-        column = self.wholes["whole"]
-        begin, end = (column.search_sorted(whole, side=side) for side in SIDES)
-        return self.wholes[ENTRY][begin:end]
-
     @cached_property
     def wholes(self) -> pl.DataFrame:
         """The ids, codes and names of all entries without spaces, in their order.
@@ -188,9 +182,14 @@ class Index(Struct, frozen=True, dict=True):
 
     def named(self, wholes: Collection[str], seen: SeenRows) -> Mapping[str, Sequence[int]]:
         """Return the rows with each of some folded texts without spaces as id, code or name, in order."""
+        column, texts = self.wholes["whole"], pl.Series(list(wholes), dtype=pl.String)
+        begins, ends = (
+            column.search_sorted(texts, side=side) for side in SIDES
+        )  # of all at once: a name takes no call
+        is_there = begins < ends
         named = {}
-        for whole in watched(wholes):
-            each = self.entries[ROW][self.called(whole)].explode().drop_nulls()
+        for whole, begin, end in watched(zip(*(each.filter(is_there) for each in (texts, begins, ends)), strict=True)):
+            each = self.entries[ROW][self.wholes[ENTRY][begin:end]].explode().drop_nulls()
             visible = each.filter(seen.rows[each])
             named[whole] = visible.sort().to_list()
         return {whole: rows for whole, rows in named.items() if rows}

@@ -170,6 +170,8 @@ class ArrowFacts(MappedFacts):
         found = [
             frames[0]
             if len(frames) == 1 and not asked.ranks and month not in merged
+            else pl.concat(frames)
+            if not asked.is_ordered
             else pl.concat(frames).sort(ranked, maintain_order=True)
             for month, frames in sorted(months.items())
         ]

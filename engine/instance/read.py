@@ -23,6 +23,7 @@ from engine.instance.reading.domains import build_dimensions, build_domains
 from engine.instance.reading.metrics import MetricBuilder
 from engine.instance.reading.scenarios import build_comparisons, build_default, build_scenarios
 from engine.instance.reading.statements import StatementBuilder
+from engine.instance.reading.vocabulary import build_vocabulary
 from engine.instance.schema.books import CALENDAR, DimensionsFile, DomainFile, InstanceFile
 from engine.instance.schema.registry import ProfilesFile, ScenariosFile
 from engine.instance.schema.statements import StatementFile
@@ -196,13 +197,15 @@ def build_instance(reading: InstanceDocuments) -> Instance | None:
     domains = build_domains(domain_files, dimensions, calendar)
     if len(domain_files) < len(list(folder.glob("domains/*.yaml"))):
         return None  # metrics of an invalid file are unknown, so their uses cannot be checked
-    builder = MetricBuilder(domain_files, domains, dimensions)
+    scenarios = None  # where the periods are unknown, so that their uses cannot be checked
+    if not any(known.faults for known in (table, trading) if known):
+        scenarios = build_scenarios(scenarios_doc, scenarios_file, domains, dimensions, calendar)
+    builder = MetricBuilder(domain_files, domains, dimensions, scenarios)
     metrics = builder.build()
     unread = reading.unread_statements(statement_files.keys())
-    statements = StatementBuilder(statement_files, domains, dimensions, metrics, unread).build()
-    if any(known.faults for known in (table, trading) if known):
-        return None  # the periods are unknown, so their uses cannot be checked
-    scenarios = build_scenarios(scenarios_doc, scenarios_file, domains, dimensions, calendar)
+    statements = StatementBuilder(statement_files, domains, dimensions, metrics, scenarios, unread).build()
+    if scenarios is None:
+        return None
     comparisons = build_comparisons(scenarios_doc, scenarios_file, scenarios)
     default = build_default(instance_doc, instance, [*statements, *unread], scenarios, calendar)
     profiles = build_profiles(reading.profiles, profiles_file, scenarios, domains, dimensions)
@@ -222,6 +225,7 @@ def build_instance(reading: InstanceDocuments) -> Instance | None:
         orientation=prose.read_text(encoding="utf-8") if prose.is_file() else "",
         version=version_of(folder, [INTEGRATIONS, *(document.file for document in reading.documents)]),
         shared_keys=builder.shared_keys,
+        vocabulary=build_vocabulary(instance_doc, instance, dimensions, metrics, {*statements, *unread}),
     )
     return Instance(catalogue=catalogue, profiles=profiles)
 

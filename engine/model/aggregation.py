@@ -1,10 +1,12 @@
 """Aggregation: how a metric combines rows, and how it combines time."""
 
+from collections.abc import Callable, Iterable
 from enum import Enum
 
 from msgspec import Struct
 
 from engine.model.calendar.periods import Grain
+from engine.model.calendar.steps import Shift
 
 
 class MemberAggregation(Enum):
@@ -18,6 +20,8 @@ class MemberAggregation(Enum):
     MIN = "min"
     MAX = "max"
     AVERAGE = "average"
+    MEDIAN = "median"
+    PERCENTILE = "percentile"
 
     @property
     def is_additive(self) -> bool:
@@ -45,6 +49,8 @@ class TimeRule(Enum):
     LAST_KNOWN = "last_known"  # for each leaf, the last period that holds a row of it
     TO_DATE = "to_date"  # all days up to the end of the range: movements that make a balance
     AVERAGE = "average"  # the mean of the closings of the periods
+    LOWEST = "lowest"  # the least of the closings
+    HIGHEST = "highest"  # the largest of the closings
 
 
 class LookBack(Enum):
@@ -70,10 +76,22 @@ class TimeAggregation(Struct, frozen=True, kw_only=True):
         """Tell whether it reads every day of a range."""
         return self.rule is TimeRule.SUM
 
+    def takes(self, step: Shift | None) -> bool:
+        """Tell whether it has a figure for a step: a balance an opening, a sum and what closes a mean of periods."""
+        if step is None:
+            return True
+        others = (TimeRule.SUM, TimeRule.AVERAGE) if step.opens else (TimeRule.LAST_KNOWN, TimeRule.TO_DATE)
+        return not self.opening and self.choose is None and self.rule not in others
+
     @property
     def closes(self) -> bool:
         """Tell whether it reads one close: the anchor of its stock group."""
         return self.rule is TimeRule.CLOSING
+
+    @property
+    def choose(self) -> Callable[[Iterable[int]], int] | None:
+        """The function that chooses one of the closings of a range, None for a rule that adds up what it reads."""
+        return {TimeRule.LOWEST: min, TimeRule.HIGHEST: max}.get(self.rule)
 
     @property
     def written(self) -> str:

@@ -11,26 +11,18 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
 from engine.model.exact import Exact
 from engine.model.formulas import FigureKind, FigureType, Formula
+from engine.model.functions import metrics_of
 from engine.model.scenarios import Scenario
-from engine.model.scope import AmountRange, Cut, Cuts
+from engine.model.scope import AmountRange, Cut, Cuts, OwnCut
+from engine.model.vocabulary import InstanceTerms
 
 FIGURE_COLUMNS = (
-    "line",
-    "metric",
-    "label",
-    "line_order",
-    "level",
-    "kind",
-    "scenario",
-    "alias",
-    "value",
-    "exact",
-    "unit",
+    *("line", "metric", "label", "line_order", "level", "kind"),
+    *("scenario", "alias", "value", "exact", "unit"),
 )
 INSPECTION_KEYS = ("metric", "scenario", "compared_with")  # filters of an inspection that are not dimensions
 CONTRIBUTION = "contribution"  # column of inspected rows: what each row adds to the figure
 LABEL = "_label"  # suffix of the label column that stands beside an id column
-
 PERIOD = "period"  # the time dimension that takes the grain of the request
 
 
@@ -161,15 +153,18 @@ class Base(Struct, frozen=True, eq=False, kw_only=True):
     negated: bool = False
     over_members: MemberAggregation = MemberAggregation.SUM
     counted: str | None = None  # for COUNT_DISTINCT: the leaf dimension whose members are counted
+    share: Exact | None = None  # for MEDIAN and PERCENTILE: of the amounts, how many lie below
     over_time: TimeAggregation = FLOW
     stock_group: str | None = None  # for a balance
+    repeats: bool = False  # is the same for all members of a dimension that its domain lacks
+    own: tuple[OwnCut, ...] = ()  # of an operand: the members that replace those of filters and rows
 
     @property
     def type(self) -> FigureType:
         """The type of its figures."""
         return FigureType(
             kind=self.measure.kind,
-            additive=self.over_members.is_additive,
+            additive=self.over_members.is_additive and self.over_time.choose is None and not self.repeats,
             quotient=self.over_members.is_quotient or self.over_time.rule is TimeRule.AVERAGE,
         )
 
@@ -182,6 +177,21 @@ class Base(Struct, frozen=True, eq=False, kw_only=True):
     def value(self) -> Hashable:
         """A key that is equal for bases of the same figure."""
         return astuple(self)
+
+    @property
+    def ranked(self) -> str | None:
+        """The measure whose amounts it ranks, None if it ranks none."""
+        return None if self.share is None else self.measure.key
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether aggregates of rows make its figures: it neither counts members, nor ranks, nor chooses a close."""
+        return self.counted is None and self.share is None and self.over_time.choose is None
+
+    @property
+    def kept(self) -> Cuts:
+        """The restrictions that keep members and weigh them; the others exclude some."""
+        return tuple(cut for cut in self.where if not cut.deny)
 
     def over(self, cut: Cut) -> "Base":
         """Return this base with one more restriction. The last cut of a dimension supplies the weights."""
@@ -208,6 +218,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     body: Base | Formula
     written: str | None  # the formula as the file writes it
     drivers: Drivers | None = None
+    location: str = ""  # of its formula, in the files of an instance
 
     @property
     def bare(self) -> str:
@@ -241,7 +252,7 @@ class MetricLine(Struct, frozen=True, kw_only=True):
 
 
 class FormulaLine(Struct, frozen=True, kw_only=True):
-    """A line computed from metrics and other lines of its statement."""
+    """A line computed from metrics, other lines of its statement, and lines of others as `statement.line`."""
 
     key: str
     label: str
@@ -251,6 +262,7 @@ class FormulaLine(Struct, frozen=True, kw_only=True):
     format: Format
     favourable: Favourable
     style: Style
+    location: str = ""  # of the formula, in the files of an instance
 
 
 class RollupLine(Struct, frozen=True, kw_only=True):
@@ -310,6 +322,7 @@ class Catalogue(Struct, frozen=True, kw_only=True):
     version: str
     shared_keys: frozenset[str] = frozenset()  # of metrics of several domains: each of them is domain.key in `metrics`
     names: frozenset[tuple[str, str]] = frozenset()  # (domain.key, key) of metrics that only one visible domain has
+    vocabulary: InstanceTerms = InstanceTerms()
 
     def leaves_of(self, domain: str) -> tuple[str, ...]:
         """Return the leaf dimensions of a domain, without axes."""
@@ -343,7 +356,7 @@ class Catalogue(Struct, frozen=True, kw_only=True):
         """Return the measured figures that a metric is made of."""
         if isinstance(metric.body, Base):
             return frozenset({metric.body})
-        return frozenset().union(*(self.bases_of(self.metrics[name]) for name in metric.body.names))
+        return frozenset().union(*(self.bases_of(self.metrics[name]) for name in metrics_of(metric.body)))
 
     def domains_of_line(self, line: Line, statement: Statement) -> frozenset[str]:
         """Return the domains whose facts a line of a statement uses."""
@@ -360,14 +373,21 @@ class Catalogue(Struct, frozen=True, kw_only=True):
                 return frozenset({base})
             case FormulaLine(formula=formula):
                 lines = {other.key: other for other in statement.lines}
-                return frozenset().union(
-                    *(
-                        self.bases_of_line(lines[name], statement)
-                        if name in lines
-                        else self.bases_of(self.metrics[name])
-                        for name in formula.names
-                    )
+                each = (
+                    self.bases_of_line(lines[name], statement) if name in lines else self.bases_named(name)
+                    for name in metrics_of(formula)
                 )
+                return frozenset().union(*each)
+
+    def bases_named(self, name: str) -> frozenset[Base]:
+        """Return the measured figures of a metric, or of a line as `statement.line`."""
+        return self.bases_of(self.metrics[name]) if name in self.metrics else self.bases_of_line(*self.line_named(name))
+
+    def line_named(self, name: str) -> tuple[Line, Statement]:
+        """Return the line that `statement.line` names, with its statement."""
+        key, _, line_key = name.partition(".")
+        statement = self.statements[key]
+        return next(line for line in statement.lines if line.key == line_key), statement
 
     def dimensions_of(self, domain: Domain) -> Iterator[Dimension]:
         """Yield the dimensions that a domain can be filtered or broken down by, in catalogue order."""

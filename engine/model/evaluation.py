@@ -192,6 +192,12 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
             self._rows[row] = [self._column(row * self.columns + column) for column in range(self.columns)]
         return self._rows[row]
 
+    def figure(self, row: int, column: int, place: int) -> Figure:
+        """Return one figure."""
+        at = (row * self.columns + column) * self.places + place
+        (figure,) = figures_of([self.numerators[at]], [self.denominators[at]])
+        return figure
+
     def amount(self, row: int, column: int, place: int) -> Exact:
         """Return one figure, 0 for none."""
         at = (row * self.columns + column) * self.places + place
@@ -210,6 +216,19 @@ class FigureCube(Sequence[Sequence[Sequence[Figure]]]):
         left_out = sorted(set(range(len(self))).difference(rows))
         bounds = [(after + 1) * width for after in (-1, *left_out)], [at * width for at in (*left_out, len(self))]
         parts = [slice(first, after) for first, after in zip(*bounds, strict=True) if first < after]
+        numerators = list(chain.from_iterable([self.numerators[part] for part in parts]))
+        denominators = list(chain.from_iterable([self.denominators[part] for part in parts]))
+        return FigureCube(numerators, denominators, self.columns, self.places)
+
+    def with_rows(self, more: Sequence[Sequence[Figure]]) -> "FigureCube":
+        """Return the cube with more rows of one place at its end, each by column."""
+        last = FigureCube.of([[[figure] for figure in by_column] for by_column in more])
+        numerators = [*self.numerators, *last.numerators]
+        return FigureCube(numerators, [*self.denominators, *last.denominators], self.columns, self.places)
+
+    def in_order(self, rows: Sequence[int]) -> "FigureCube":
+        """Return the cube of some rows in their order."""
+        parts = [slice(row * self.width, (row + 1) * self.width) for row in rows]
         numerators = list(chain.from_iterable([self.numerators[part] for part in parts]))
         denominators = list(chain.from_iterable([self.denominators[part] for part in parts]))
         return FigureCube(numerators, denominators, self.columns, self.places)
@@ -337,21 +356,27 @@ def quotients(over: FigureColumn, under: FigureColumn) -> list[Figure]:
     ]
 
 
+class PresentFigures(dict[str, Exact | None]):
+    """The figures of operands by name; None is missing and counts as 0 beside another, one that is not here counts not.
+
+    What asks for one that is not here raises UndefinedFigure.
+    """
+
+    def __missing__(self, name: str) -> Exact | None:
+        raise UndefinedFigure(name)
+
+
 def figure_at(formula: Formula, operands: Sequence[tuple[str, Sequence[Figure], bool]], at: int) -> Figure:
     """Return the figure of a formula at one row of its operands' columns."""
-    known: dict[str, Exact | None] = {}
-    undefined = False
+    known = PresentFigures()
     for name, column, additive in operands:
         figure = column[at]
         if isinstance(figure, Exact):
             known[name] = figure
         elif figure is Nothing.UNAVAILABLE:
             return figure
-        else:
+        elif additive:
             known[name] = None
-            undefined = undefined or not additive
-    if undefined:
-        return Nothing.MISSING
     try:
         value = formula.value(known.__getitem__)
     except UndefinedFigure:

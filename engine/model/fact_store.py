@@ -75,8 +75,7 @@ class RowSlice(Struct, frozen=True, kw_only=True, eq=False):
     """Rows of one scenario of a domain, ordered by month, then the domain's sort keys, then all other columns.
 
     `span` WITHOUT_DATE means the undated rows alone; None includes them, last. `leaves` lists combinations of leaf
-    codes; other rows are left out. `ranks` orders the codes of a dimension: it holds the rank of every code. Without
-    it, codes ascend.
+    codes; other rows are left out. `ranks` holds the rank of every code of a dimension; without it, codes ascend.
     """
 
     domain: str
@@ -86,6 +85,7 @@ class RowSlice(Struct, frozen=True, kw_only=True, eq=False):
     limit: int | None = None
     leaves: pl.DataFrame | None = None
     ranks: Mapping[str, pl.Series] = {}
+    is_ordered: bool = True  # where it is false, any order will do
 
 
 class LastKnownSlice(Struct, frozen=True, kw_only=True, eq=False):
@@ -228,7 +228,7 @@ class FactStore(Protocol):
         """
 
     def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
-        """Return up to `limit` rows in the order of RowSlice.
+        """Return up to `limit` rows in the order of RowSlice, if it has one.
 
         Columns: those of the slice, in its order: dimensions as codes, measures as Int64, DATE as Date, texts as
         String. A column that a load lacks is null. Raises Unavailable as `sums` does.

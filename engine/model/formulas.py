@@ -1,8 +1,7 @@
-"""Formulas: their grammar, their expression trees, and the figures that they evaluate to."""
+"""Formulas: their expression trees, their types, and the figures that they evaluate to."""
 
-import ast
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -31,6 +30,11 @@ class FigureKind(Enum):
     NUMBER = "number"
     PRICE = "price"  # money for each
     RATIO = "ratio"
+    DAYS = "days"
+    RATE = "money a day"
+
+
+MONEY_KINDS = (FigureKind.MONEY, FigureKind.PRICE, FigureKind.RATE)  # whose figures have a currency
 
 
 class FigureType(Struct, frozen=True, kw_only=True):
@@ -66,11 +70,19 @@ class FormulaFault(ValueError):
         super().__init__(message)
         self.position = position
 
+    @property
+    def located(self) -> str:
+        """The message with the character at fault."""
+        return f"{self} at character {self.position}" if self.position else str(self)
+
 
 PRODUCTS: dict[tuple[FigureKind, FigureKind], FigureKind] = {
     (FigureKind.NUMBER, FigureKind.NUMBER): FigureKind.NUMBER,
     (FigureKind.MONEY, FigureKind.NUMBER): FigureKind.MONEY,
     (FigureKind.PRICE, FigureKind.NUMBER): FigureKind.MONEY,
+    (FigureKind.RATE, FigureKind.DAYS): FigureKind.MONEY,
+    (FigureKind.RATE, FigureKind.NUMBER): FigureKind.MONEY,
+    (FigureKind.NUMBER, FigureKind.DAYS): FigureKind.NUMBER,
     **{(kind, FigureKind.RATIO): kind for kind in FigureKind},
 }
 QUOTIENTS: dict[tuple[FigureKind, FigureKind], FigureKind] = {
@@ -80,8 +92,14 @@ QUOTIENTS: dict[tuple[FigureKind, FigureKind], FigureKind] = {
     (FigureKind.NUMBER, FigureKind.PRICE): FigureKind.NUMBER,
     (FigureKind.PRICE, FigureKind.NUMBER): FigureKind.PRICE,
     (FigureKind.RATIO, FigureKind.NUMBER): FigureKind.RATIO,
+    (FigureKind.MONEY, FigureKind.DAYS): FigureKind.RATE,
+    (FigureKind.MONEY, FigureKind.RATE): FigureKind.DAYS,
+    (FigureKind.RATE, FigureKind.NUMBER): FigureKind.RATE,
+    (FigureKind.NUMBER, FigureKind.DAYS): FigureKind.NUMBER,
+    (FigureKind.DAYS, FigureKind.NUMBER): FigureKind.DAYS,
     **{(kind, FigureKind.RATIO): kind for kind in FigureKind},
     **{(kind, kind): FigureKind.RATIO for kind in FigureKind},
+    (FigureKind.DAYS, FigureKind.DAYS): FigureKind.NUMBER,
 }
 
 
@@ -120,8 +138,17 @@ class Formula(ABC):
 
     @property
     @abstractmethod
+    def parts(self) -> "tuple[Formula, ...]":
+        """The formulas that it joins; none for a name and for a constant."""
+
+    @abstractmethod
+    def with_parts(self, parts: "Sequence[Formula]") -> "Formula":
+        """Return the same with other formulas in the place of its parts."""
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The metrics and lines that the formula uses, each once, in order. Empty for a constant."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.names))
 
     @abstractmethod
     def type_of(self, types: Mapping[str, FigureType]) -> FigureType | None:
@@ -130,6 +157,10 @@ class Formula(ABC):
     @abstractmethod
     def value(self, operand: Operands) -> Exact | None:
         """Return the value, None if it is missing. Raises UndefinedFigure if it makes the whole formula missing."""
+
+    def parts_used(self, operand: Operands) -> "tuple[Formula, ...]":  # noqa: ARG002 - a choice asks for its condition
+        """Return the parts that its value is made of."""
+        return self.parts
 
 
 def nothing(_: str) -> Exact:
@@ -144,9 +175,13 @@ class Constant(Formula):
     number: Exact
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """A constant uses no name."""
+    def parts(self) -> tuple[Formula, ...]:
+        """A constant joins nothing."""
         return ()
+
+    def with_parts(self, parts: Sequence[Formula]) -> Formula:  # noqa: ARG002 - it has none
+        """Return the constant."""
+        return self
 
     def type_of(self, types: Mapping[str, FigureType]) -> None:
         """Return None: a constant takes the type of the other operand."""
@@ -163,9 +198,27 @@ class Operand(Formula):
     name: str
 
     @property
+    def parts(self) -> tuple[Formula, ...]:
+        """A name joins nothing."""
+        return ()
+
+    def with_parts(self, parts: Sequence[Formula]) -> Formula:  # noqa: ARG002 - it has none
+        """Return the name."""
+        return self
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The name itself."""
         return (self.name,)
+
+    @property
+    def figure(self) -> str:
+        """The metric or line whose figure it is."""
+        return self.name
+
+    def renamed(self, names: Mapping[str, str]) -> "Operand":
+        """Return the operand with another name, if there is one for it."""
+        return Operand(names.get(self.name, self.name))
 
     def type_of(self, types: Mapping[str, FigureType]) -> FigureType:
         """Return the type of the metric or line."""
@@ -182,10 +235,14 @@ class Sum(Formula):
 
     terms: tuple[tuple[bool, Formula], ...]  # (subtracted, term)
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of all terms."""
-        return tuple(dict.fromkeys(name for _, term in self.terms for name in term.names))
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """The terms without their signs."""
+        return tuple([term for _, term in self.terms])
+
+    def with_parts(self, parts: Sequence[Formula]) -> Formula:
+        """Return the sum of other terms with the same signs."""
+        return Sum(tuple((subtracted, part) for (subtracted, _), part in zip(self.terms, parts, strict=True)))
 
     def type_of(self, types: Mapping[str, FigureType]) -> FigureType | None:
         """Return the common type of the terms. The sum is additive if every term is additive and none is a constant."""
@@ -222,10 +279,14 @@ class Product(Formula):
     left: Formula
     right: Formula
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of both."""
-        return tuple(dict.fromkeys(self.left.names + self.right.names))
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """Both."""
+        return self.left, self.right
+
+    def with_parts(self, parts: Sequence[Formula]) -> Formula:
+        """Return the product of others."""
+        return Product(*parts)
 
     def type_of(self, types: Mapping[str, FigureType]) -> FigureType | None:
         """Return the type of the product. A constant factor keeps the type of the other factor."""
@@ -249,10 +310,14 @@ class Quotient(Formula):
     over: Formula
     under: Formula
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of both."""
-        return tuple(dict.fromkeys(self.over.names + self.under.names))
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """Both."""
+        return self.over, self.under
+
+    def with_parts(self, parts: Sequence[Formula]) -> Formula:
+        """Return the quotient of others."""
+        return Quotient(*parts)
 
     def type_of(self, types: Mapping[str, FigureType]) -> FigureType | None:
         """Return the type of the quotient. A constant divisor keeps the type of the dividend."""
@@ -284,6 +349,7 @@ def linear_terms(formula: Formula, factor: Exact = ONE) -> list[tuple[str, Exact
 
     None if the formula does anything but add its names up: if it adds a constant, or multiplies or divides by a name.
 
+    >>> from engine.model.formula_parser import parse
     >>> [(name, times.digits()) for name, times in linear_terms(parse("revenue - 2 * costs / 4"))]
     [('revenue', '1'), ('costs', '-0.5')]
     """
@@ -308,25 +374,6 @@ def linear_terms(formula: Formula, factor: Exact = ONE) -> list[tuple[str, Exact
     return None
 
 
-def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
-    """Return a formula with other names for some of its operands."""
-    return replaced(formula, {name: Operand(other) for name, other in names.items()})
-
-
-def replaced(formula: Formula, operands: Mapping[str, Formula]) -> Formula:
-    """Return a formula with formulas in place of some of its operands."""
-    match formula:
-        case Operand(name=name):
-            return operands.get(name, formula)
-        case Sum(terms=terms):
-            return Sum(tuple((subtracted, replaced(term, operands)) for subtracted, term in terms))
-        case Product(left=left, right=right):
-            return Product(replaced(left, operands), replaced(right, operands))
-        case Quotient(over=over, under=under):
-            return Quotient(replaced(over, operands), replaced(under, operands))
-    return formula
-
-
 def is_linear(formula: Formula) -> bool:
     """Tell whether a formula adds up its names and constants, each perhaps times a constant."""
     match formula:
@@ -336,56 +383,11 @@ def is_linear(formula: Formula) -> bool:
             return not (left.names and right.names) and is_linear(left) and is_linear(right)
         case Quotient(over=over, under=under):
             return not under.names and is_linear(over)
-    return True
+    return isinstance(formula, Operand) or not formula.names
 
 
-# The grammar: names (`revenue`, `gl.revenue`), decimal numbers, `+ - * /` and parentheses.
-
-
-VALID = "use names, decimal numbers, + - * / and parentheses"
-
-
-def parse(text: str, resolve: Callable[[str], str] = str) -> Formula:
-    """Parse a formula. `resolve` maps each name in the text to the name it refers to. Raises FormulaFault.
-
-    >>> parse("revenue - gl.costs / 2").names
-    ('revenue', 'gl.costs')
-    """
-    source = text.strip()
-    try:
-        tree = ast.parse(source, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as fault:
-        position = (fault.offset or len(source) + 1) if isinstance(fault, SyntaxError) else None
-        raise FormulaFault(f"'{text}' is no formula: {VALID}", position) from fault
-    return read(tree, source, resolve)
-
-
-def read(node: ast.expr, source: str, resolve: Callable[[str], str]) -> Formula:
-    """Convert a syntax node to a formula. Raises FormulaFault if the grammar does not allow the node."""
-    match node:
-        case ast.Name(id=name):
-            return Operand(resolve(name))
-        case ast.Attribute(value=ast.Name(id=domain), attr=name):
-            return Operand(resolve(f"{domain}.{name}"))
-        case ast.Constant(value=value) if type(value) in (int, float):
-            return Constant(number(ast.get_source_segment(source, node) or ""))
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return Sum(((True, read(inner, source, resolve)),))
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
-            first = read(left, source, resolve)
-            terms = first.terms if isinstance(first, Sum) else ((False, first),)
-            return Sum((*terms, (isinstance(sign, ast.Sub), read(right, source, resolve))))
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return Product(read(left, source, resolve), read(right, source, resolve))
-        case ast.BinOp(left=left, op=ast.Div(), right=right):
-            return Quotient(read(left, source, resolve), read(right, source, resolve))
-    position = len(source.encode()[: node.col_offset].decode(errors="ignore")) + 1
-    raise FormulaFault(f"'{ast.get_source_segment(source, node)}' cannot stand in a formula: {VALID}", position)
-
-
-def number(text: str) -> Exact:
-    """Parse a decimal constant. Raises FormulaFault for Python's other literals, such as 0x10."""
-    try:
-        return Exact.of(text)
-    except ValueError as fault:
-        raise FormulaFault(f"'{text}' cannot stand in a formula: {VALID}") from fault
+def formulas_used(formula: Formula, operand: Operands) -> Iterator[Formula]:
+    """Yield a formula and all formulas below it that its value is made of: of a choice, one branch."""
+    yield formula
+    for part in formula.parts_used(operand):
+        yield from formulas_used(part, operand)

@@ -17,9 +17,8 @@ NAMED = 5  # names in a message; the rest are counted
 MOST_NAMED = 20  # names in the message of notes that are joined in one
 MOST_SENTENCES = 4  # of one code in an answer
 
-# The notes on blanks: each null of an answer is covered by one of them, the first in this order whose cause holds. Each
-# names the lines, scenarios and members of the blanks that it covers; what it does not name it covers throughout.
-# `no_rows` names nothing and covers every null that no other one covers.
+# The notes on blanks: each null of an answer is covered by the first in this order whose cause holds. Each names the
+# lines, scenarios and members that it covers, or covers them all; `no_rows` covers every null that no other one does.
 
 BLANKS = (
     "unavailable",
@@ -29,6 +28,9 @@ BLANKS = (
     "not_loaded",
     "open_period",
     "incomplete_close",
+    "no_share",
+    "no_rank",
+    "no_others",
     "no_divisor",
     "no_rows",
 )
@@ -73,9 +75,8 @@ NOTES: dict[str, Wording] = {
         Severity.INFO,
         "These are rows without a date. They are in no figure of a period; balances, shifts and blends have none.",
     ),
-    "default_scenarios": Wording(
-        Severity.INFO, "No scenario was asked for, so this shows {scenarios}.", ("scenarios",)
-    ),
+    "default_scenarios": Wording(Severity.INFO, "No scenario was asked for: this shows {scenarios}.", ("scenarios",)),
+    "rows_not_summed": Wording(Severity.CAUTION, "More than {maximum} rows match, so they are not added up."),
     "header_member": Wording(
         Severity.CAUTION,
         "{members} of {dimension} carries no rows but heads a subtree. Filter {hierarchy} by {nodes} for what lies "
@@ -101,10 +102,16 @@ NOTES: dict[str, Wording] = {
     "window_replaces_range": Wording(
         Severity.INFO, "{scenario} shows {window} whatever the range: its window depends on the last period only."
     ),
+    "range_overlaps": Wording(
+        Severity.CAUTION, "{scenario} shows {window}, which shares days with {period}.{instead}", ("scenario",)
+    ),
+    "short_window": Wording(
+        Severity.CAUTION, "{scenario} of {domain} begins before the books: {parts}.", ("scenario", "parts")
+    ),
     "own_windows": Wording(
         Severity.INFO,
-        "{scenario} reads a window of its own for each period of the breakdown; its total is that of {window}, not "
-        "their sum.",
+        "Each period of the breakdown has a window of its own in {scenario}; the total is that of {window}, not their "
+        "sum.",
     ),
     "blend_switches": Wording(
         Severity.INFO, "{scenario} of {domain} has {first} through {last} and {second} after it.", ("scenario", "last")
@@ -117,9 +124,7 @@ NOTES: dict[str, Wording] = {
     "anchor": Wording(
         Severity.INFO, "Balances of {domain} ({group}) in {scenario} are those at the close of {anchor}."
     ),
-    "anchors_differ": Wording(
-        Severity.CAUTION, "Balances stand at different dates: {anchors}. Compare them with care."
-    ),
+    "anchors_differ": Wording(Severity.CAUTION, "Balances have different dates: {anchors}. Compare them with care."),
     "unavailable": Wording(Severity.CAUTION, "{where} cannot be asked this way: {reason}."),
     "not_computable": Wording(
         Severity.CAUTION, "{where} cannot be computed here, because {operand} is not available: {reason}."
@@ -163,10 +168,23 @@ NOTES: dict[str, Wording] = {
         "{where} is blank: what it divides by is 0.",
         of_operands="{lines} has no mix and price: {operands} of {scenarios} is 0.",
     ),
+    "no_share": Wording(
+        Severity.INFO,
+        "{where} is blank: these figures do not add up over the rows, or have another unit than the line that they are "
+        "divided by, so none is a share.",
+    ),
+    "no_rank": Wording(Severity.INFO, "{where} is blank: members have ranks, sub-totals, others and totals have none."),
+    "no_others": Wording(Severity.INFO, "{where} is blank: balances and windows do not add up over periods."),
     "no_rows": Wording(
         Severity.INFO,
         "Blanks that no other note explains have no rows.",
         of_operands="{where} is blank: {operands}, by which it divides, has no rows.",
+    ),
+    "rows_elsewhere": Wording(
+        Severity.CAUTION, "{scenario} of {domain} has no rows of {what} in {range}{loaded}. {periods}", ("what",)
+    ),
+    "members_without_rows": Wording(
+        Severity.CAUTION, "Members of {dimension} without rows of {scenario} in {range}{loaded}: {periods}."
     ),
     "condition_unmet": Wording(
         Severity.CAUTION,
@@ -174,13 +192,27 @@ NOTES: dict[str, Wording] = {
         "load; `tieout check --data` says what it names.",
         ("lines", "metrics"),
     ),
+    "not_summed": Wording(
+        Severity.INFO, "{lines} is worked out from the figures of the whole: it is not the sum of its {parts}."
+    ),
+    "mix_inside": Wording(
+        Severity.INFO,
+        "{lines} by {by}: {amount} of the price is mix of {finer} inside the rows. Ask by {finer} to see it apart.",
+        ("lines", "by", "amount", "finer"),
+    ),
     "aggregate": Wording(
         Severity.INFO, "{domain} has no {dimensions}: {lines} repeat their aggregate in every member's column."
+    ),
+    "whole": Wording(
+        Severity.INFO,
+        "{domain} has no {dimensions}: {lines} uses the whole of {operands}, the same for every member.",
+        ("lines", "operands"),
     ),
     "scenario_partial": Wording(Severity.CAUTION, "{scenario}: {says}."),
     "scope_differs": Wording(
         Severity.CAUTION,
         "The variance of {sides} compares only what you may see of both; a column of one alone may show more.",
+        of_operands="{lines} is computed only of what you may see in all of {operands}; one alone may show more.",
     ),
     "variant_untouched": Wording(
         Severity.INFO,
@@ -238,7 +270,6 @@ NOTES: dict[str, Wording] = {
     "latest_kept": Wording(Severity.INFO, "{left} members are left out: the oldest periods. {rest}"),
     "limit_reduced": Wording(Severity.INFO, "limit {got} is above the maximum; {maximum} was used."),
 }
-
 
 Name = str | tuple[str, ...]
 Json = dict[str, str | list[str]]

@@ -64,11 +64,33 @@ class ReportRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LineMateriality(Request):
+    """What the figure of a line must reach in one column for the line to be shown."""
+
+    of: str
+    """Alias of a column."""
+    absolute: float | None = None
+    """Unscaled."""
+    percent: float | None = None
+    """Of the comparative."""
+    rule: Literal["any", "all"] = "any"
+    by: str | None = None
+    """Dimension: its largest members below each line."""
+    top: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRequest(ReportRequest):
     """A financial statement: lines down, scenarios (and breakdown members) across."""
 
     statement: str | None = None
     """Statement key. Left out: the default, else pnl."""
+    lines: tuple[str, ...] = ()
+    """Keys of the lines or nodes to show, with their headers. All are computed."""
+    depth: int | None = None
+    """Levels of nodes to show below a line; 0: none."""
+    materiality: LineMateriality | None = None
+    """Shows lines that reach it, counts the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,19 +134,36 @@ class ChartSpec(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Condition(Request):
+    """What the figures of a member must meet to be shown; a missing one meets `is: missing` alone."""
+
+    __pydantic_config__: ClassVar = {**Request.__pydantic_config__, "alias_generator": lambda name: name.rstrip("_")}
+    column: str
+    """As in order_by."""
+    min: float | None = None
+    """Unscaled: 0.05 of a fraction."""
+    max: float | None = None
+    """Inclusive, as min."""
+    is_: Literal["favourable", "unfavourable", "missing"] | None = None
+    """Of a variance; missing of any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricRequest(ReportRequest):
     """Metrics by members of dimensions: members down, metrics and scenarios across."""
 
-    metrics: tuple[str, ...]
-    """Metric keys from list_kpis, all of one domain."""
+    metrics: tuple[str, ...] = ()
+    """Metric keys from list_kpis, all of one domain; none where formulas are enough."""
     formulas: dict[str, str] = field(default_factory=dict)
-    """More columns: alias to a formula of metrics of that domain, such as {"ratio": "A / B"}."""
+    """More columns: alias to a formula of metrics, such as {"ratio": "A / B"}."""
     order_by: str | None = None
     """Rank the first dimension, or each group, by a metric, an alias or metric@alias."""
     asc: bool = False
     """Smallest first."""
     top: int | None = None
     """1 to 200; (others) has the rest. Without order_by, by the first column."""
+    having: tuple[Condition, ...] = ()
+    """Show the members of the first dimension that meet all; (others) has the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,14 +208,22 @@ class ExplainRequest(Request):
 class SearchRequest(Request):
     """Members and nodes by name or code, or a whole dimension."""
 
-    query: str | None = None
-    """Words or codes to look for, in any case and order; left out, the dimension is listed."""
+    query: str | tuple[str, ...] | None = None
+    """Words or codes, or a list of names; left out, the dimension is listed."""
     dimension: str | None = None
     """A dimension key to stay inside."""
     limit: int | None = None
     """At most so many records and nodes, to 10,000; left out, 200 and 100 of a listing, 50 and 20 of a search."""
     offset: int = 0
-    """Skips so many of each section, to read on."""
+    """Hits of each section to skip."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds(Request):
+    """Two bounds of amounts, both included."""
+
+    min: float | None = None
+    max: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,15 +233,26 @@ class RowsRequest(Request):
     source_key: str
     """From list_inspection_sources."""
     scenario_id: str
-    """A scenario id, or scenario/variant, of list_scenarios."""
+    """Id of list_scenarios, or id/variant."""
     filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)
-    """As in run_metric; keys from get_inspection_schema. `metric` (a metric key, or statement.line) keeps the rows
-    of that figure and says what each contributes. `scenario` (a shifted view A@py or a blend of scenario_id A)
-    reads its days."""
+    """As in run_metric; keys from get_inspection_schema. `metric` (key, or statement.line) keeps the rows of that
+    figure, with what each contributes. `scenario` (a shifted view A@py or a blend of scenario_id A) reads its days."""
     columns: tuple[str, ...] | None = None
-    """From get_inspection_schema; left out, all."""
+    """Of get_inspection_schema; else all."""
     limit: int | None = None
-    """Of rows; left out, the server's."""
+    """Of rows or groups."""
+    order_by: str | None = None
+    """Column, or contribution."""
+    asc: bool = False
+    """Smallest first."""
+    amount: Bounds | None = None
+    """{min, max} of the contribution, else of the one measure."""
+    text: str | None = None
+    """Words in a text column."""
+    count_by: tuple[str, ...] = ()
+    """Columns to count and sum by."""
+    summary: bool = False
+    """Sums alone."""
     period_start: str | None = None
     """As in run_metric."""
     period_end: str | None = None

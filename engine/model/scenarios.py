@@ -6,25 +6,17 @@ reference only if they see every scenario in it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from functools import partial
 
 from msgspec import Struct
 
-from engine.model.calendar.calendar import (
-    Calendar,
-    last_twelve_months,
-    periods_earlier,
-    quarter_to_date,
-    whole_year,
-    without_counterpart,
-    year_to_date,
-    years_earlier,
-)
-from engine.model.calendar.families import CALENDAR, TRADING
+from engine.model.aggregation import MemberAggregation, TimeAggregation
+from engine.model.calendar.calendar import Calendar
+from engine.model.calendar.families import TRADING
 from engine.model.calendar.periods import Grain, Period, PeriodBounds, PeriodRange, Span
+from engine.model.calendar.shifts import without_counterpart, without_place
+from engine.model.calendar.steps import Shift, shift_of
 from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.scope import Cuts
@@ -34,10 +26,18 @@ ALL_DAYS = Span(date.min, date.max)
 GRAMMAR = """\
 A scenario reference is a scenario id or scenario/variant, or a blend of two (actual+forecast: the first through its
 last closed period, the second after), optionally shifted: @py prior year, @pyN N years back, @pp prior period, @ppN N
-periods back; windows that end with the last period: @ytd year to date, @qtd quarter to date, @ltm last twelve months,
-@fy whole fiscal year; @cytd, @cqtd, @cy the same of the calendar year{trading}. Shifts chain left to right
-(actual@ytd@py).
+periods back, @pm, @pq, @pw same days of the month, quarter, week before; windows that end with the last period:
+@mtd, @qtd, @ytd month, quarter, year to date, @ltm last twelve months, @lastN last N periods (2 to 120), @avgN their
+mean, @fy whole fiscal year; @cytd, @cqtd, @cy the same of the calendar year{trading}; @opening a balance before the
+range. Shifts chain left to right (actual@ytd@py). @ppN compares any two ranges of one length: over 2026-04 to 2026-06,
+actual@pp5 is 2025-11 to 2026-01.
 var(a,b) is a - b and var_pct(a,b) is (a - b) / |b| of any two of them: var(actual,budget), var_pct(actual,actual@py).
+Columns computed of any of these: share(x) of the total, share(x,parent) of the sub-total above, share(x,line) of a line
+of the statement; rank(x), 1 the largest; running(x), running(share(x)): the sum of the rows so far;
+var(share(a),share(b)) in percentage points.
+Formulas of metrics take numbers, + - * /, parentheses, min, max, abs, round, if(a > b, x, y), days(period) and
+periods(period): receivables / revenue * days(period). A name may have a scenario of its own or more steps in brackets,
+and members before them: abs(x[actual] - x[budget]), x / x[@fy], x{{region: EU}} / x{{region: "(all)"}}.
 """
 TRADING_GRAMMAR = ", @tytd, @tqtd, @ty of the trading year"
 
@@ -87,64 +87,6 @@ class Scenario(Struct, frozen=True, kw_only=True):
     def last_closed(self) -> dict[str, date]:
         """The last closed days of whole periods by domain; "" is the default."""
         return {**self.closed_through, **self.cut_at}
-
-
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """One step of a shifted view: moves a range, or replaces it by a window that ends with its last period."""
-
-    key: str
-    heading: str = field(compare=False)
-    move: Callable[[Calendar, PeriodBounds, Grain], PeriodBounds | None] = field(
-        compare=False
-    )  # Grain: that of the request
-    is_window: bool = field(default=False, compare=False)
-    years: int = field(default=0, compare=False)  # years that it goes back
-
-
-def years_back(count: int) -> Shift:
-    """Return the shift that moves a range back by `count` years."""
-    return Shift(
-        key=f"py{count}" if count > 1 else "py",
-        heading="Prior Year" if count == 1 else f"{count} Years Before",
-        move=lambda calendar, bounds, _: years_earlier(calendar, bounds, count),
-        years=count,
-    )
-
-
-def periods_back(count: int) -> Shift:
-    """Return the shift that moves a range back by `count` periods of the requested grain."""
-    return Shift(
-        key=f"pp{count}" if count > 1 else "pp",
-        heading="Prior Period" if count == 1 else f"{count} Periods Before",
-        move=lambda calendar, bounds, requested: periods_earlier(calendar, bounds, count, requested),
-    )
-
-
-def window(key: str, heading: str, days: Callable[[Calendar, PeriodBounds], PeriodBounds | None]) -> Shift:
-    """Return the shift that replaces a range by a window."""
-    return Shift(key=key, heading=heading, move=lambda calendar, bounds, _: days(calendar, bounds), is_window=True)
-
-
-SHIFTS: list[tuple[re.Pattern[str], Callable[[int], Shift]]] = [
-    (re.compile(r"py(\d{0,2})"), years_back),
-    (re.compile(r"pp(\d{0,3})"), periods_back),
-]
-WINDOWS = {
-    shift.key: shift
-    for shift in (
-        window("ytd", "Year to Date", year_to_date),
-        window("qtd", "Quarter to Date", quarter_to_date),
-        window("ltm", "Last Twelve Months", last_twelve_months),
-        window("fy", "Full Year", whole_year),
-        window("cytd", "Calendar Year to Date", partial(year_to_date, family=CALENDAR)),
-        window("cqtd", "Calendar Quarter to Date", partial(quarter_to_date, family=CALENDAR)),
-        window("cy", "Full Calendar Year", partial(whole_year, family=CALENDAR)),
-        window("tytd", "Trading Year to Date", partial(year_to_date, family=TRADING)),
-        window("tqtd", "Trading Quarter to Date", partial(quarter_to_date, family=TRADING)),
-        window("ty", "Full Trading Year", partial(whole_year, family=TRADING)),
-    )
-}
 
 
 class ScenarioTerm(Struct, frozen=True):
@@ -214,7 +156,34 @@ class Side(Struct, frozen=True):
     @property
     def moves_by_period(self) -> bool:
         """Tell whether a shift moves the range by periods of the requested grain."""
-        return any(not shift.is_window and not shift.years for shift in self.shifts)
+        return any(not (shift.is_window or shift.opens or shift.years) for shift in self.shifts)
+
+    @property
+    def window_step(self) -> Shift | None:
+        """The step that its days come from: the last window, or what lies before a range; None if there is none."""
+        return next((shift for shift in reversed(self.shifts) if shift.is_window or shift.opens), None)
+
+    @property
+    def step(self) -> Shift | None:
+        """The step that makes its figures an opening, or a mean of some periods; None if none does."""
+        last = self.window_step
+        return last if last and (last.opens or last.is_mean) else None
+
+    @property
+    def counts_periods(self) -> bool:
+        """Tell whether its window has a number of periods whose figures are added up, not their mean."""
+        return self.window_step is not None and self.window_step.periods > 0 and not self.window_step.is_mean
+
+    @property
+    def opens(self) -> bool:
+        """Tell whether it reads all that lies before a range."""
+        return self.step is not None and self.step.opens
+
+    def decisive(self, runs: Sequence[PeriodRange]) -> Sequence[PeriodRange]:
+        """Return those of some ascending ranges on which its days depend: of a window the last, before it the first."""
+        if self.has_window:
+            return runs[-1:]
+        return runs[:1] if self.opens else runs
 
     def window(self, calendar: Calendar, asked: PeriodRange) -> PeriodRange | None:
         """Return the range that this side reads for a requested range; None if no such range exists.
@@ -230,24 +199,32 @@ class Side(Struct, frozen=True):
         return calendar.fitted(bounds, asked.grain) if bounds else None
 
     def without_counterpart(self, calendar: Calendar, asked: PeriodRange) -> Iterator[Period]:
-        """Yield the bounds that have no counterpart some years earlier, such as 29 February."""
+        """Yield the bounds without a counterpart, such as week 53 a year or a 31st a month before.
+
+        The note on leap days tells of days without one some years before.
+        """
         bounds: PeriodBounds | None = PeriodBounds(asked.start, asked.end)
         for shift in self.shifts:
-            if bounds and shift.years:
+            if bounds and shift.years and asked.grain is not Grain.DATE:
                 yield from without_counterpart(calendar, bounds, shift.years)
+            elif bounds and shift.unit and not shift.is_window:
+                yield from without_place(calendar, bounds, shift.unit)
             bounds = bounds and shift.move(calendar, bounds, asked.grain)
 
 
 class Variance(Struct, frozen=True):
-    """The difference of two sides, absolute or relative to the second."""
+    """The difference of two sides, absolute or relative to the second; or one side as it enters such a difference."""
 
     a: Side
     b: Side
     relative: bool
+    only: int | None = None  # the side that is shown in place of the difference, within what may be seen of both
 
     @property
     def key(self) -> str:
         """The reference as text."""
+        if self.only is not None:
+            return self.sides[self.only].key
         return f"{'var_pct' if self.relative else 'var'}({self.a.key},{self.b.key})"
 
     @property
@@ -267,7 +244,9 @@ class Variance(Struct, frozen=True):
         return self.of_exact(a, b) if isinstance(a, Exact) and isinstance(b, Exact) else Nothing.MISSING
 
     def of_exact(self, a: Exact, b: Exact) -> Figure:
-        """Return the variance of two present figures; a relative variance of 0 is missing."""
+        """Return the variance of two present figures, or one of them; a relative variance of 0 is missing."""
+        if self.only is not None:
+            return (a, b)[self.only]
         if not self.relative:
             return a - b
         return (a - b) / abs(b) if b else Nothing.MISSING
@@ -275,15 +254,38 @@ class Variance(Struct, frozen=True):
 
 Reference = Side | Variance
 
+
+class OwnSide(Struct, frozen=True):
+    """What an operand of a formula reads in place of the side of a column: a side of its own, or that with more steps.
+
+    A column of a variance has two sides, and the formula is computed of each.
+    """
+
+    side: Side | None
+    shifts: tuple[Shift, ...] = ()
+
+    def under(self, side: Side) -> Side:
+        """Return the side that the operand reads where the formula is computed of a side."""
+        return self.side or Side(side.terms, (*side.shifts, *self.shifts))
+
+    def then(self, inner: "OwnSide") -> "OwnSide":
+        """Return what an operand with a side of its own reads within an operand with this one."""
+        if inner.side or self.side is None:
+            return OwnSide(inner.side, (*self.shifts, *inner.shifts))
+        return OwnSide(inner.under(self.side))
+
+
+def why_not_step(step: Shift | None, over_members: MemberAggregation, over_time: TimeAggregation) -> str | None:
+    """Return why a figure of an aggregation has no opening or mean of periods, None if it has what a step asks for."""
+    if step is None or (over_time.takes(step) and (step.opens or over_members.is_additive)):
+        return None
+    return "only a balance has an opening" if step.opens else "only sums, counts and closing balances have a mean"
+
+
 TERM = r"[^\s@(),+/]+(?:/[^\s@(),+/]+)?"
 SIDE = rf"{TERM}(?:\+{TERM})?(?:@[a-z]+\d*)*"
 WELL_FORMED_SIDE = re.compile(SIDE)
 VARIANCE = re.compile(rf"(var|var_pct)\(\s*({SIDE})\s*,\s*({SIDE})\s*\)")
-
-
-def shifts_of(*, trading: bool) -> list[str]:
-    """Return the names of the shifts, those of N years or periods aside, with or without those of a trading year."""
-    return ["py", "pp", *(key for key in WINDOWS if trading or not key.startswith("t"))]
 
 
 def resolve(text: str, scenarios: Mapping[str, Scenario]) -> Reference | None:
@@ -308,6 +310,15 @@ def resolve_side(text: str, scenarios: Mapping[str, Scenario]) -> Side | None:
     return Side(tuple(term for term in terms if term), tuple(shift for shift in shifts if shift))
 
 
+def resolve_own_side(text: str, scenarios: Mapping[str, Scenario]) -> OwnSide | None:
+    """Return what stands in the brackets of an operand: a side, or steps behind @; None if a name in it is unknown."""
+    if not text.startswith("@"):
+        side = resolve_side(text, scenarios)
+        return OwnSide(side) if side else None
+    shifts = [shift_of(step) for step in text[1:].split("@")]
+    return None if None in shifts else OwnSide(None, tuple(shift for shift in shifts if shift))
+
+
 def resolve_term(text: str, scenarios: Mapping[str, Scenario]) -> ScenarioTerm | None:
     """Return the scenario or variant of a name, or None if it is unknown."""
     name, slash, wanted = text.partition("/")
@@ -316,14 +327,3 @@ def resolve_term(text: str, scenarios: Mapping[str, Scenario]) -> ScenarioTerm |
         return None
     variant = next((variant for variant in scenario.variants if variant.key == wanted), None)
     return None if slash and variant is None else ScenarioTerm(scenario, variant)
-
-
-def shift_of(step: str) -> Shift | None:
-    """Return the shift that a step of a reference names, or None if it names none."""
-    if step in WINDOWS:
-        return WINDOWS[step]
-    for shape, make in SHIFTS:
-        if match := shape.fullmatch(step):
-            count = int(match[1] or 1)
-            return make(count) if count else None
-    return None

@@ -35,6 +35,14 @@ class Cut:
 Cuts = tuple[Cut, ...]  # joined by AND
 
 
+class OwnCut(Struct, frozen=True):
+    """The members of an operand of a formula: they replace those of filters and rows on every dimension of the leaf."""
+
+    dimension: str
+    leaf: str
+    ids: tuple[str, ...]
+
+
 # Cells in disjunctive form: a cell is an OR of conjunctions, a conjunction is an AND of code sets.
 
 

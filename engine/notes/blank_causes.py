@@ -15,15 +15,26 @@ from engine.model.caching import cached_method
 from engine.model.catalogue import Base
 from engine.model.evaluation import FigureColumn, Places, absent
 from engine.model.exact import Exact
-from engine.model.formulas import Figure, Formula, Nothing, Operands, Product, Quotient, Sum, UndefinedFigure
+from engine.model.formulas import (
+    Figure,
+    Formula,
+    Nothing,
+    Operand,
+    Operands,
+    Quotient,
+    UndefinedFigure,
+    formulas_used,
+)
+from engine.model.functions import LENGTH_TYPES
 from engine.model.notes import BLANKS, Note
 from engine.model.scenarios import Reference, Side
 from engine.model.stopping import watched
 from engine.plans.availability import BrokenDown
-from engine.plans.day_causes import NO_ROWS, DayCauses
+from engine.plans.day_causes import NO_ROWS, OF_OPERANDS, DayCauses
+from engine.plans.expressions import Expression, FormulaExpression, OwnExpression
 from engine.plans.figures import Figures
+from engine.plans.plan_reads import formula_read, own_read
 from engine.plans.presence import Anchor
-from engine.plans.rows import Expression, FormulaExpression
 from engine.plans.variances import Variances
 from engine.plans.windows import ColumnRead
 
@@ -130,7 +141,7 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
         """Return the cause of a missing figure of one side in one place."""
         key = (cause_key, column_read, at if cause_key is expression else self.figures.places[at].time)
         if key not in self._of_missing:
-            self._of_missing[key] = self._missing(expression, column_read, at)
+            self._of_missing[key] = self.cause_of_missing(expression, column_read, at)
         return self._of_missing[key]
 
     @cached_property
@@ -138,9 +149,11 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
         """The causes of missing figures by time where days decide, else by place."""
         return {}
 
-    def _missing(self, expression: Expression, column_read: ColumnRead, at: int) -> Note:
+    def cause_of_missing(self, expression: Expression, column_read: ColumnRead, at: int) -> Note:
         """Return the cause of a missing figure."""
         if cause := self.days.of(expression, column_read, self.figures.places[at].time):
+            return cause
+        if cause := cause_of_own(self, expression, column_read, at):
             return cause
         if anchor := self.late_anchor(expression, column_read, at):
             return Note.of("incomplete_close", anchor=anchor.period.code)
@@ -155,7 +168,10 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
         """Return the note on a figure that the domains cannot answer."""
         availability, window = self.figures.plan.availability, column_read.windows[time]
         by_member = availability.why_not_by_member(expression, by) if any(by) else None
-        why = availability.why_not(expression) or by_member or availability.why_not_in(expression, window) or ""
+        why = availability.why_not(expression) or by_member
+        if not why and (part := unavailable_part(self.figures, expression, column_read, time)):
+            return Note.of("not_computable", operand=part[0], reason=part[1])
+        why = why or availability.why_not_in(expression, window) or ""
         if isinstance(expression, FormulaExpression):
             return Note.of("not_computable", operand=availability.operand(expression, window, by), reason=why)
         return Note.of("unavailable", reason=why)
@@ -163,9 +179,9 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
     def late_anchor(self, expression: Expression, column_read: ColumnRead, at: int) -> Anchor | None:
         """Return the anchor of a balance that has rows in the window but none at the close; None if there is none."""
         plan, place = self.figures.plan, self.figures.places[at]
-        if not any(map(is_balance, self.days.bases_of(expression))):
+        if column_read.side.opens or not any(map(is_balance, self.days.bases_of(expression))):
             return None
-        for base in expression.bases:
+        for base in (operand.base for operand in expression.column_operands):
             if base.over_time.closes and not base.over_time.opening and self.is_late(base, column_read, at):
                 domain_read = column_read.domain_read(base.domain)
                 anchor = plan.window_resolver.anchor(domain_read, base, column_read.windows[place.time])
@@ -189,7 +205,7 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
         """Return the figures of a balance by place, as if all days of a window counted."""
         _, batch = self.figures.amounts_of(base, column_read)
         figures = self.figures if batch.covers(column_read.windows) else self._before_close
-        own = figures.plan.column_read(column_read.side, column_read.shared)
+        own = figures.plan.column_read(column_read.side, column_read.shared, None)
         return figures.over(own.windows, base, own)
 
     @cached_property
@@ -201,7 +217,8 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
     @cached_method
     def _operands(self, expression: FormulaExpression, column_read: ColumnRead) -> Mapping[str, Sequence[Figure]]:
         """Return the figures of the parts of a formula, by place."""
-        return {name: self.figures.of(part, column_read) for name, part in expression.parts.items()}
+        within = formula_read(expression, column_read, self.figures.plan.column_read)
+        return {name: self.figures.of(part, within) for name, part in expression.parts.items()}
 
     @cached_property
     def _variances(self) -> Variances:
@@ -211,6 +228,9 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
         self, expression: Expression, column_read: ColumnRead, at: int
     ) -> Iterator[tuple[Formula, Operands]]:
         """Yield the blank formulas below an expression that do not add up and have a figure, with their operands."""
+        make = self.figures.plan.column_read
+        if isinstance(expression, OwnExpression):
+            yield from self.blank_formulas(expression.part, own_read(expression, column_read, make), at)
         if not isinstance(expression, FormulaExpression) or expression.adds_up:
             return
         figures = {name: column[at] for name, column in self._operands(expression, column_read).items()}
@@ -225,21 +245,64 @@ class BlankCauses(Struct, frozen=True, eq=False, dict=True):
 
         if any(isinstance(figure, Exact) for figure in figures.values()):
             yield expression.formula, operand
+        used = {part.name for part in formulas_used(expression.formula, operand) if isinstance(part, Operand)}
         for name, part in expression.parts.items():
-            if not isinstance(figures[name], Exact):
-                yield from self.blank_formulas(part, column_read, at)
+            if name in used and not isinstance(figures[name], Exact):
+                yield from self.blank_formulas(part, formula_read(expression, column_read, make), at)
+
+
+def cause_of_own(causes: BlankCauses, expression: Expression, column_read: ColumnRead, at: int) -> Note | None:
+    """Return the cause of the first operand with a side of its own that is missing, and does not mean 0."""
+    figures, days = causes.figures, causes.days
+    for name, part, read in parts_read(figures, expression, column_read):
+        inner = part.part if isinstance(part, OwnExpression) else part
+        if figures.of(inner, read)[at] is not Nothing.MISSING:
+            continue
+        cause: Note | None = None
+        if not isinstance(part, OwnExpression):
+            cause = cause_of_own(causes, part, read, at)
+        elif not part.type.additive or figures.places[at].time in days.not_zero(part.bases, read):
+            cause = causes.cause_of_missing(inner, read, at)
+            if cause.code in OF_OPERANDS and "operands" not in dict(cause.about):
+                cause = cause.with_names(operands=(name,))
+        if cause and cause != NO_ROWS:
+            return cause
+    return None
+
+
+def parts_read(
+    figures: Figures, expression: Expression, column_read: ColumnRead
+) -> Iterator[tuple[str, Expression, ColumnRead]]:
+    """Yield the parts of a formula, by name, with what each is read in, where one has a side of its own."""
+    if isinstance(expression, FormulaExpression) and expression.has_own:
+        make = figures.plan.column_read
+        within = formula_read(expression, column_read, make)
+        for name, part in expression.parts.items():
+            yield name, part, own_read(part, within, make) if isinstance(part, OwnExpression) else within
+
+
+def unavailable_part(
+    figures: Figures, expression: Expression, column_read: ColumnRead, time: int
+) -> tuple[str, str] | None:
+    """Return the operand that has no figure in the window that it reads, and why; None if each may have one."""
+    for name, part, read in parts_read(figures, expression, column_read):
+        inner = part.part if isinstance(part, OwnExpression) else part
+        if isinstance(inner, FormulaExpression) and inner.has_own:
+            if found := unavailable_part(figures, inner, read, time):
+                return found
+        elif why := figures.plan.availability.why_not_in(inner, read.windows[time]):
+            return name, why
+    return None
 
 
 def has_zero_divisor(formula: Formula, operand: Operands) -> bool:
-    """Tell whether a divisor in a formula is 0."""
-    match formula:
-        case Sum(terms=terms):
-            return any(has_zero_divisor(term, operand) for _, term in terms)
-        case Product(left=left, right=right):
-            return has_zero_divisor(left, operand) or has_zero_divisor(right, operand)
-        case Quotient(over=over, under=under):
-            return is_zero(under, operand) or has_zero_divisor(over, operand) or has_zero_divisor(under, operand)
-    return False
+    """Tell whether a divisor that the value of a formula is made of is 0."""
+    return any(is_zero(divisor, operand) for divisor in divisors_used(formula, operand))
+
+
+def divisors_used(formula: Formula, operand: Operands) -> Iterator[Formula]:
+    """Yield the divisors that the value of a formula is made of."""
+    return (part.under for part in formulas_used(formula, operand) if isinstance(part, Quotient))
 
 
 def is_zero(formula: Formula, operand: Operands) -> bool:
@@ -252,19 +315,10 @@ def is_zero(formula: Formula, operand: Operands) -> bool:
 
 
 def divisors_without_rows(formula: Formula, operand: Operands) -> Iterator[str]:
-    """Yield the names of the divisors in a formula that are missing."""
-    match formula:
-        case Sum(terms=terms):
-            for _, term in terms:
-                yield from divisors_without_rows(term, operand)
-        case Product(left=left, right=right):
-            yield from divisors_without_rows(left, operand)
-            yield from divisors_without_rows(right, operand)
-        case Quotient(over=over, under=under):
-            if is_missing(under, operand):
-                yield from under.names
-            yield from divisors_without_rows(over, operand)
-            yield from divisors_without_rows(under, operand)
+    """Yield the metrics and lines of the divisors in a formula that are missing."""
+    for divisor in divisors_used(formula, operand):
+        if is_missing(divisor, operand):
+            yield from (name for name in divisor.names if name not in LENGTH_TYPES)
 
 
 def is_missing(formula: Formula, operand: Operands) -> bool:

@@ -2,17 +2,23 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+
+from msgspec.structs import replace
 
 from engine.books.reader import Reader
+from engine.model.aggregation import TimeRule
+from engine.model.calendar.steps import COUNTED, periods_back
 from engine.model.catalogue import Base
-from engine.model.errors import quoted
+from engine.model.errors import first_of, quoted
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side, Variance
 from engine.model.stopping import watched
+from engine.plans.expressions import Expression, MeasureExpression
 from engine.plans.figures import FigurePlan
+from engine.plans.plan_reads import formula_read, leaf_reads
 from engine.plans.presence import Anchor
-from engine.plans.rows import Expression, MeasureExpression
-from engine.plans.windows import ColumnRead
+from engine.plans.windows import ColumnRead, DateWindow, DomainRead, periods_in_books
 
 
 def unmet_notes(plan: FigurePlan) -> Sequence[Note]:
@@ -45,6 +51,23 @@ def repeat_notes(plan: FigurePlan) -> Sequence[Note]:
     return plan.reader.memo_as_seen(key, lambda: list(find_repeats(plan)), len)
 
 
+def whole_notes(plan: FigurePlan) -> Iterator[Note]:
+    """Yield the notes on formulas and filtered lines that use the whole figure of a metric that repeats."""
+    availability = plan.availability
+    for row in plan.rows if availability.dimensions or availability.filters else ():
+        if row.expression is None or availability.why_not(row.expression):
+            continue
+        alone = isinstance(row.expression, MeasureExpression)
+        for operand in row.expression.operands:
+            across = () if alone else availability.missing_dimensions(operand)
+            lacking = dict.fromkeys((*across, *availability.missing_filters(operand.base)))
+            if operand.base.repeats and lacking:
+                keys = " and no ".join(lacking)
+                yield Note.of(
+                    "whole", domain=operand.base.domain, dimensions=keys, operands=(operand.name,), lines=(row.key,)
+                )
+
+
 def find_repeats(plan: FigurePlan) -> Iterator[Note]:
     """Yield the notes of `repeat_notes`."""
     availability = plan.availability
@@ -69,10 +92,47 @@ def window_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
 def range_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the note that the window of a shifted view replaces the range."""
     side, asked = column_read.side, plan.query.asked
-    if side.has_window and asked.count > 1 and not has_own_windows(plan, side):
+    if side.has_window and not side.opens and asked.count > 1 and not has_own_windows(plan, side):
         window = side.window(plan.reader.catalogue.calendar, asked)
         if window is not None:
             yield Note.of("window_replaces_range", scenario=side.key, window=window.label)
+
+
+def short_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
+    """Yield the note on windows of a number of periods that begin before the books."""
+    side = column_read.side
+    summed = (base.domain for base in plan.bases if base.over_time.is_flow or base.over_time.rule is TimeRule.AVERAGE)
+    for domain in dict.fromkeys(summed if side.counts_periods else ()):
+        windows = plan.carried(domain, column_read)
+        each = list(zip(windows, plan.times, strict=False)) if plan.times else [(windows[-1], None)]
+        parts = [
+            f"{part} in {column.periods[-1].code}" if column else part
+            for window, column in watched(each)
+            if (part := part_in_books(plan, column_read.domain_read(domain), window))
+        ]
+        if parts:
+            yield Note.of("short_window", scenario=side.key, domain=domain, parts=first_of(parts, NAMED))
+
+
+def part_in_books(plan: FigurePlan, domain_read: DomainRead, window: DateWindow) -> str | None:
+    """Return how many periods of a window do not lie before the books, as "1 of 3 months"; None if all or none do."""
+    calendar, grain = plan.reader.catalogue.calendar, next(iter(window.grains), plan.grain)
+    held = periods_in_books(window, grain, plan.presences.loaded(domain_read), calendar)
+    return f"{held[0]} of {held[1]} {calendar.grains[grain].noun}s" if held else None
+
+
+def overlap_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
+    """Yield the note on an earlier range that shares days with the range: its step is shorter than the range."""
+    side, asked, calendar = column_read.side, plan.query.asked, plan.reader.catalogue.calendar
+    if asked.count == 1 or side.has_window or not side.moves_by_period:
+        return
+    window = side.window(calendar, asked)
+    if window is not None and window.span.overlap(asked.span):
+        instead = ""
+        if len(side.shifts) == 1 and asked.count in COUNTED["pp"].counts:
+            view = replace(side, shifts=(periods_back(asked.count),))
+            instead = f" {view.key} is the {asked.count} {calendar.grains[asked.grain].noun}s before it."
+        yield Note.of("range_overlaps", scenario=side.key, window=window.label, period=asked.label, instead=instead)
 
 
 def has_own_windows(plan: FigurePlan, side: Side) -> bool:
@@ -102,14 +162,21 @@ def variant_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
 
 def blend_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the note on the day after which a blend reads its second scenario, where that lies inside the days read."""
-    side, window = column_read.side, column_read.windows[-1]
-    for domain in plan.domains:
-        last = side.boundary(domain)
-        if last is not None and window.spans and window.last and window.spans[0].first <= last < window.last:
-            first, second = (term.key for term in side.terms)
-            yield Note.of(
-                "blend_switches", domain=domain, scenario=side.key, first=first, second=second, last=last.isoformat()
-            )
+    side = column_read.side
+    for domain, last in switch_days(plan, column_read).items():
+        first, second = (term.key for term in side.terms)
+        yield Note.of(
+            "blend_switches", domain=domain, scenario=side.key, first=first, second=second, last=last.isoformat()
+        )
+
+
+def switch_days(plan: FigurePlan, column_read: ColumnRead) -> dict[str, date]:
+    """Return the last day of a blend's first scenario by domain, where it lies inside the days read."""
+    window = column_read.windows[-1]
+    if not window.spans or window.last is None:
+        return {}
+    boundaries = {domain: column_read.side.boundary(domain) for domain in plan.domains}
+    return {domain: day for domain, day in boundaries.items() if day and window.spans[0].first <= day < window.last}
 
 
 def open_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
@@ -173,10 +240,17 @@ def anchors_apart(plan: FigurePlan) -> Iterator[Note]:
 
 
 def scopes_apart(plan: FigurePlan) -> Iterator[Note]:
-    """Yield the notes on variances whose sides are cut to what the caller sees in both."""
+    """Yield the notes on variances whose sides are cut to what the caller sees in both, and on formulas alike."""
     for variance, pair in compared(plan):
         if any(column_read.shared for column_read in pair):
             yield Note.of("scope_differs", sides=sides_of(variance))
+    for row, formula in plan.reads.formulas.items():
+        each = (formula_read(formula, read, plan.column_read) for column in plan.columns for read in column)
+        for within in each if formula.has_own else ():
+            sides = leaf_reads(formula, within)
+            if any(shared for _, shared in sides):
+                named = " and ".join(dict.fromkeys(side.key for side, _ in sides))
+                yield Note.of("scope_differs", lines=(row.key,), operands=named)
 
 
 def compared(plan: FigurePlan) -> Iterator[tuple[Variance, tuple[ColumnRead, ...]]]:

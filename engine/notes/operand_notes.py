@@ -5,19 +5,27 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from engine.model.calendar.periods import Grain, Period
+from engine.model.catalogue import Base
 from engine.model.errors import quoted
 from engine.model.evaluation import FigureColumn, is_whole
 from engine.model.exact import Exact
-from engine.model.formulas import Figure
+from engine.model.formulas import Figure, Operand, UndefinedFigure, formulas_used
 from engine.model.notes import NAMED, Note
 from engine.model.stopping import watched
+from engine.plans.expressions import Expression, FormulaExpression
 from engine.plans.figures import FigurePlan, Figures
+from engine.plans.plan_reads import formula_read
 from engine.plans.windows import ColumnRead, DomainRead
+
+
+def column_reads(plan: FigurePlan) -> Sequence[ColumnRead]:
+    """Return the column reads of the columns of a plan, each once, without those of operands alone."""
+    return list(dict.fromkeys(read for column in plan.columns for read in column))
 
 
 def open_operand_notes(figures: Figures) -> Iterator[Note]:
     """Yield the notes on operands that count as 0 in a period because it is open and they have no row."""
-    for column_read in figures.plan.distinct_reads if figures.plan.reads.formulas else ():
+    for column_read in column_reads(figures.plan) if figures.plan.reads.formulas else ():
         yield from open_operands(figures, column_read)
 
 
@@ -40,8 +48,12 @@ def open_operands(figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
                 continue
             missing = {operand.base for operand in gappy if not is_there(figures.of(operand, column_read), places)}
             for row, expression in plan.reads.formulas.items() if missing else ():
-                lacking = [operand.name for operand in expression.operands if operand.base in missing]
-                if lacking and is_there(figures.of(expression, column_read), places):
+                lacking = [
+                    operand.name
+                    for operand in expression.column_operands
+                    if operand.base in missing and is_used(figures, expression, operand.base, column_read, places)
+                ]
+                if lacking:
                     lines[row.key] = None
                     names.update(dict.fromkeys(lacking))
         if lines:
@@ -76,11 +88,43 @@ def is_there(column: Sequence[Figure], places: Sequence[int]) -> bool:
     return any(isinstance(column[at], Exact) for at in watched(places))
 
 
+def is_used(
+    figures: Figures, expression: Expression, base: Base, column_read: ColumnRead, places: Sequence[int]
+) -> bool:
+    """Tell whether an expression has a figure at any of some places that is made of a base: of a choice, one branch."""
+    column = figures.of(expression, column_read)
+    if not expression.applies_function:
+        return is_there(column, places)
+    there = [at for at in watched(places) if isinstance(column[at], Exact)]
+    return any(base in bases_used(figures, expression, column_read, at) for at in watched(there))
+
+
+def bases_used(figures: Figures, expression: Expression, column_read: ColumnRead, at: int) -> frozenset[Base]:
+    """Return the bases that the figure of an expression at a place is made of, in the scenario of the column."""
+    if not isinstance(expression, FormulaExpression):
+        return frozenset(operand.base for operand in expression.column_operands)
+    column_read = formula_read(expression, column_read, figures.plan.column_read)
+    each = {name: figures.of(part, column_read)[at] for name, part in expression.parts.items()}
+
+    def operand(name: str) -> Exact | None:
+        figure = each[name]
+        if isinstance(figure, Exact):
+            return figure
+        if not expression.types[name].additive:
+            raise UndefinedFigure
+        return None
+
+    used = {part.name for part in formulas_used(expression.formula, operand) if isinstance(part, Operand)}
+    return frozenset[Base]().union(
+        *(bases_used(figures, expression.parts[name], column_read, at) for name in watched(used))
+    )
+
+
 def part_notes(figures: Figures) -> Iterator[Note]:
     """Yield the notes on flows that are loaded for fewer periods of the total than others of the same formula."""
     each = (base for row in figures.plan.reads.formulas.values() for base in row.day_bases.values())
     domains = sorted({base.domain for base in each if base.over_time.is_flow})
-    for column_read in figures.plan.distinct_reads if len(domains) > 1 else ():
+    for column_read in column_reads(figures.plan) if len(domains) > 1 else ():
         yield from parts_of_flows(figures, domains, column_read)
 
 
@@ -92,11 +136,16 @@ def parts_of_flows(figures: Figures, domains: Sequence[str], column_read: Column
         lines: dict[str, None] = {}
         operands: dict[str, None] = {}
         for row, expression in plan.reads.formulas.items() if lacks else ():
-            adding = [operand for operand in expression.operands if operand.base.over_time.is_flow]
-            names = [operand.name for operand in adding if operand.base.domain == domain]
+            adding = [operand for operand in expression.column_operands if operand.base.over_time.is_flow]
+            total = [len(figures.places) - 1]
+            names = [
+                operand.name
+                for operand in adding
+                if operand.base.domain == domain and is_used(figures, expression, operand.base, column_read, total)
+            ]
             others = {operand.base.domain for operand in adding if operand.base.domain != domain}
             has_more = any(set(lacks) - set(lacking[other]) for other in others)
-            if names and has_more and isinstance(figures.of(expression, column_read)[-1], Exact):
+            if names and has_more:
                 lines[row.key] = None
                 operands.update(dict.fromkeys(names))
         if lines:

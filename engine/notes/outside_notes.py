@@ -117,8 +117,10 @@ def leaf_reads(
     domain_read, window = column_read.domain_read(base.domain), plan.base_windows(base, column_read)[-1]
     if not window.spans or plan.availability.why_not_base(base):
         return []
-    filters = (Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in plan.query.filters)
-    cell = reduce(and_, filters, Cell.where(leaf, CodeSet(codes)))
+    leaves = plan.reader.catalogue.domains[base.domain].dimensions
+    filters = (known for known in plan.query.filters if known.dimension.leaf in leaves)
+    cells = (Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in filters)
+    cell = reduce(and_, cells, Cell.where(leaf, CodeSet(codes)))
     splits = split_intervals([window], domain_read.boundaries)
     aggregates = (Aggregate(base.measure.key),)
     return [

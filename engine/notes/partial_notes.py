@@ -1,7 +1,7 @@
 """Notes on scenarios that hold fewer periods of the range, or lack lines, beside another."""
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import permutations
+from itertools import permutations, product
 
 from msgspec import Struct
 
@@ -11,9 +11,11 @@ from engine.model.exact import Exact
 from engine.model.formulas import Nothing
 from engine.model.notes import NAMED, Note
 from engine.model.scenarios import Side, Variance
+from engine.notes.operand_notes import column_reads
+from engine.plans.expressions import MeasureExpression
 from engine.plans.figures import FigurePlan, Figures
+from engine.plans.plan_reads import formula_read, leaf_reads
 from engine.plans.presence import Coverage
-from engine.plans.rows import MeasureExpression
 from engine.plans.windows import ColumnRead
 
 
@@ -22,6 +24,9 @@ def partial_notes(figures: Figures) -> Iterator[Note]:
     plan = figures.plan
     for column_read in plan.distinct_reads:
         yield from counterpart_notes(plan, column_read)
+    for beside in operands_beside(plan):
+        for domain in plan.domains:
+            yield from coverage_notes(plan, beside, domain)
     beside_each: dict[tuple[ColumnRead, frozenset[ColumnRead]], None] = {}
     for beside in comparisons(plan):
         for domain in plan.domains:
@@ -52,10 +57,20 @@ def comparisons(plan: FigurePlan) -> Iterator[ComparedColumns]:
     yield from (ComparedColumns(pair, is_variance=True) for pair in pairs)
 
 
+def operands_beside(plan: FigurePlan) -> Iterator[ComparedColumns]:
+    """Yield the column reads that the operands of a formula with sides of their own set beside each other."""
+    formulas = (formula for formula in plan.reads.formulas.values() if formula.has_own)
+    for formula, column_read in product(formulas, column_reads(plan)):
+        within = formula_read(formula, column_read, plan.column_read)
+        reads = dict.fromkeys(plan.column_read(*read, None) for read in leaf_reads(formula, within))
+        if len(reads) > 1:
+            yield ComparedColumns(list(reads), is_variance=True)
+
+
 def counterpart_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
-    """Yield the note on bounds of the range that have no counterpart, such as week 53."""
+    """Yield the note on bounds of the range that have no counterpart, such as week 53 or a 31st."""
     side, asked, calendar = column_read.side, plan.query.asked, plan.reader.catalogue.calendar
-    if asked.grain is not Grain.DATE and side.window(calendar, asked) is not None:
+    if side.window(calendar, asked) is not None:
         lost = dict.fromkeys(period.code for period in side.without_counterpart(calendar, asked))
         if lost:
             yield Note.of("scenario_partial", scenario=side.key, says=f"no counterpart of {quoted(lost, NAMED)}")
@@ -63,7 +78,8 @@ def counterpart_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Not
 
 def coverage_notes(plan: FigurePlan, beside: ComparedColumns, domain: str) -> Iterator[Note]:
     """Yield the notes on column reads with fewer periods of a domain than another; without any they are blank."""
-    covered = {column_read: coverage_of(plan, column_read, domain) for column_read in beside.column_reads}
+    ranges = (column_read for column_read in beside.column_reads if not column_read.side.opens)
+    covered = {column_read: coverage_of(plan, column_read, domain) for column_read in ranges}
     in_weeks = plan.query.asked.grain is Grain.DATE  # equally many days touch more or fewer weeks
     partial = (
         column_read

@@ -21,6 +21,7 @@ from engine.notes.currency_notes import (
     currency_uses,
     unit_uses,
 )
+from engine.notes.operand_notes import column_reads
 from engine.notes.outside_notes import LeafRead
 from engine.notes.unassigned_notes import Keys, unassigned_plans
 from engine.notes.weight_notes import unbroken_plan
@@ -94,7 +95,7 @@ class ReportReads(Struct, frozen=True):
         return replace(report, figures=figures.whole(), order=order.whole() if order else None)
 
     def _has_totals(self, figures: Figures) -> bool:
-        formulas, reads = self.plan.reads.formulas.values(), self.plan.distinct_reads
+        formulas, reads = self.plan.reads.formulas.values(), column_reads(self.plan)
         return all(isinstance(figures.of(formula, read)[-1], Exact) for formula in formulas for read in reads)
 
     def _rank(self, ranking: Ranking, figures: FramedFigures, order: FramedFigures | None) -> MemberRank | None:

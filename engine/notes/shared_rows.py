@@ -9,8 +9,8 @@ from engine.model.errors import quoted
 from engine.model.exact import ONE, ZERO, Exact
 from engine.model.notes import Note
 from engine.model.stopping import watched
+from engine.plans.expressions import MeasureExpression
 from engine.plans.figures import FigurePlan, Figures
-from engine.plans.rows import MeasureExpression
 from engine.plans.weights import Axis
 from engine.plans.windows import ColumnRead
 

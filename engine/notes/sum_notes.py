@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import reduce
+from itertools import compress
 from operator import and_
 
 from msgspec import Struct
@@ -20,6 +21,7 @@ from engine.model.notes import NAMED, Note
 from engine.model.scenarios import ALL_DAYS
 from engine.model.scope import UNASSIGNED, Cell, CodeSet
 from engine.model.stopping import watched
+from engine.notes.operand_notes import grain_of, periods_of
 from engine.plans.figures import FigurePlan
 from engine.plans.presence import group_cell
 from engine.plans.windows import ColumnRead
@@ -36,6 +38,18 @@ def sign_notes(plan: FigurePlan) -> Iterator[Note]:
             lines[row.reverses].append(row.key)
     for metric, keys in lines.items():
         yield Note.of("sign_reversed", lines=quoted(keys, NAMED), metric=metric)
+
+
+def function_notes(plan: FigurePlan) -> Iterator[Note]:
+    """Yield the note on formulas that apply functions where a figure is shown of several months or members."""
+    lines = [row.key for row, expression in plan.reads.formulas.items() if expression.applies_function]
+    if not lines or plan.is_undated:
+        return
+    of_months = any(len(periods_of(plan, column_read)) > 1 for column_read in plan.distinct_reads)
+    noun = plan.reader.catalogue.calendar.grains[grain_of(plan)].noun
+    whole = [*([f"{noun}s"] if of_months else ()), *(["members"] if plan.axes else ())]
+    if whole:
+        yield Note.of("not_summed", lines=quoted(lines, NAMED), parts=" or of its ".join(whole))
 
 
 def posting_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
@@ -70,7 +84,7 @@ def is_posted_once_a_month(presence: Presence) -> bool:
 def leap_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the note on a range of days that a shift by years makes longer or shorter by 29 February."""
     side, asked, calendar = column_read.side, plan.query.asked, plan.reader.catalogue.calendar
-    if asked.grain is not Grain.DATE or not any(shift.years for shift in side.shifts):
+    if asked.grain is not Grain.DATE or side.opens or not any(shift.years for shift in side.shifts):
         return
     unmoved = replace(side, shifts=tuple(shift for shift in side.shifts if not shift.years)).window(calendar, asked)
     window = side.window(calendar, asked)
@@ -187,10 +201,12 @@ def summed_balances(plan: FigurePlan) -> Sequence[SummedBalance]:
 
 def summed_within(bases: tuple[Base, ...], filters: Sequence[Filter], reader: Reader) -> Iterator[SummedBalance]:
     """Yield what some bases add up of balances inside some filters."""
+    leaves = [known.dimension.leaf for known in filters]
     cells = [Cell.where(known.dimension.leaf, CodeSet(frozenset(known.leaves))) for known in filters]
     key = ("summed balances", bases)
     for known in watched(reader.memo_as_seen(key, lambda: list(find_summed_balances(bases, reader)), len(bases))):
-        within = reduce(and_, cells, known.cell)
+        has = map(reader.catalogue.domains[known.base.domain].dimensions.__contains__, leaves)
+        within = reduce(and_, compress(cells, has), known.cell)
         if not within.is_nothing:
             yield replace(known, cell=within)
 

@@ -3,17 +3,21 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from engine.model.notes import Note
+from engine.notes.absence_notes import absence_notes
 from engine.notes.currency_notes import foreign_notes, mixed_notes, unit_notes
 from engine.notes.days import (
     anchor_notes,
     anchors_apart,
     blend_notes,
     open_notes,
+    overlap_notes,
     range_notes,
     repeat_notes,
     scopes_apart,
+    short_notes,
     unmet_notes,
     variant_notes,
+    whole_notes,
     window_notes,
 )
 from engine.notes.operand_notes import open_operand_notes, part_notes
@@ -21,7 +25,7 @@ from engine.notes.outside_notes import outside_notes
 from engine.notes.partial_notes import partial_notes
 from engine.notes.report_reads import ReportFigures
 from engine.notes.shared_rows import shared_notes
-from engine.notes.sum_notes import balance_notes, header_notes, leap_notes, posting_notes, sign_notes
+from engine.notes.sum_notes import balance_notes, function_notes, header_notes, leap_notes, posting_notes, sign_notes
 from engine.notes.unassigned_notes import unassigned_notes
 from engine.notes.weight_notes import weight_notes
 from engine.plans.figures import FigurePlan, Figures
@@ -63,18 +67,23 @@ REPORT_NOTES: Mapping[str, Notes] = {
     "leap_day": of_each_read(leap_notes),
     "mixed_currency": lambda report: mixed_notes(report.plan, report.currency_uses),
     "mixed_units": lambda report: unit_notes(report.plan, report.unit_uses),
+    "not_summed": of_plan(function_notes),
     "open_in_range": of_each_read(open_notes),
     "open_period": of_figures(open_operand_notes),
     "operand_partial": of_figures(part_notes),
     "operand_unassigned": lambda report: unassigned_notes(report.figures, report.unassigned),
     "outside_tree": lambda report: outside_notes(report.reads.outside, report.outside, report.plan.reader),
     "own_windows": of_each_read(window_notes),
+    "range_overlaps": of_each_read(overlap_notes),
+    "rows_elsewhere": of_figures(absence_notes),
     "scenario_partial": of_figures(partial_notes),
     "scope_differs": of_plan(scopes_apart),
     "shared_rows": of_figures(shared_notes),
+    "short_window": of_each_read(short_notes),
     "sign_reversed": of_plan(sign_notes),
     "variant_untouched": of_each_read(variant_notes),
     "weighted_rows": lambda report: weight_notes(report.figures, report.unbroken, report.rank),
+    "whole": of_plan(whole_notes),
     "window_replaces_range": of_each_read(range_notes),
 }
 

@@ -10,9 +10,11 @@ from engine.model.formulas import Figure
 from engine.model.notes import Note
 from engine.model.scope import UNASSIGNED
 from engine.model.stopping import watched
+from engine.notes.operand_notes import column_reads, is_used
+from engine.plans.expressions import MeasureExpression
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.places import Coordinates
-from engine.plans.rows import MeasureExpression, Row
+from engine.plans.rows import Row
 from engine.plans.windows import ColumnRead
 from engine.queries.filters import filter_of
 
@@ -39,12 +41,12 @@ def unassigned_notes(figures: Figures, unassigned: Mapping[Keys, Figures]) -> It
     by_axis = {axis: unassigned_places(figures, axis.place) for axis in plan.axes if (axis.key,) in unassigned}
     filtered = {known.dimension.key for known in plan.query.filters}
     by_filter = [keys for keys in unassigned if filtered.issuperset(keys)]
-    for column_read in plan.distinct_reads if uses else ():
+    for column_read in column_reads(plan) if uses else ():
         told: set[MeasureExpression] = set()
         for axis, places in by_axis.items():
             if places:
                 lines = {
-                    operand: [row.key for row in rows if is_there(figures, row, column_read, blank)]
+                    operand: [row.key for row in rows if is_there(figures, row, operand, column_read, blank)]
                     for operand, rows in uses.items()
                     if (blank := blank_members(figures.of(operand, column_read), figures.places, axis.place, places))
                 }
@@ -84,13 +86,14 @@ def blank_totals(
     total = len(figures.places) - 1
     if isinstance(figures.of(operand, column_read)[total], Exact):
         return []
-    return [row.key for row in rows if is_there(figures, row, column_read, [total])]
+    return [row.key for row in rows if is_there(figures, row, operand, column_read, [total])]
 
 
-def is_there(figures: Figures, row: Row, column_read: ColumnRead, places: Sequence[int]) -> bool:
-    """Tell whether a formula has a figure in one of some places."""
-    column = figures.of(row.expression, column_read) if row.expression else ()
-    return any(isinstance(column[at], Exact) for at in watched(places))
+def is_there(
+    figures: Figures, row: Row, operand: MeasureExpression, column_read: ColumnRead, places: Sequence[int]
+) -> bool:
+    """Tell whether a formula has a figure in one of some places that is made of an operand."""
+    return row.expression is not None and is_used(figures, row.expression, operand.base, column_read, places)
 
 
 def amount_notes(
@@ -102,7 +105,7 @@ def amount_notes(
 ) -> Iterator[Note]:
     """Yield the notes on operands that have rows without a member of some dimensions; add these operands to `told`."""
     asked = [operand for operand, keys_of_lines in lines.items() if keys_of_lines and operand not in told]
-    read = unassigned.plan.column_read(column_read.side, column_read.shared)
+    read = unassigned.plan.column_read(column_read.side, column_read.shared, None)
     for operand in asked:
         amount = unassigned.of(operand, read)[-1]
         if isinstance(amount, Exact):

@@ -17,6 +17,7 @@ from engine.plans.weights import Axis
 
 ROWS = "its rows do not add up to the total as they stand; each counts times its into_parent"
 TOTAL = "the total is not the figure without the breakdown"
+MEMBERS = "members below a line do not add up to it"
 
 
 def is_weighed(base: Base, axis: Axis, plan: FigurePlan) -> bool:
@@ -32,6 +33,16 @@ def weight_notes(figures: Figures, unbroken: Figures | None, rank: MemberRank | 
     differing = [said for row in figures.plan.rows for said in differences(row, figures, unbroken)]
     if differing:
         yield differing_total(figures.plan.reads.topped, differing)
+
+
+def member_notes(figures: Figures, lines: Figures) -> Iterator[Note]:
+    """Yield the notes on weighted members below lines: they do not add up as they stand, or not to their line."""
+    plan = figures.plan
+    if any(map(plan.into_total, plan.axes)):
+        yield from uneven_rows(figures)
+        differing = [said for row in plan.rows for said in differences(row, figures, lines)]
+        if differing:
+            yield differing_total(plan.reads.topped, differing, MEMBERS)
 
 
 def uneven_rows(figures: Figures, rank: MemberRank | None = None) -> Iterator[Note]:
@@ -51,9 +62,9 @@ def uneven_rows(figures: Figures, rank: MemberRank | None = None) -> Iterator[No
         yield Note.of("weighted_rows", dimensions=" and ".join(uneven), says=ROWS)
 
 
-def differing_total(topped: Sequence[str], differing: Sequence[str]) -> Note:
+def differing_total(topped: Sequence[str], differing: Sequence[str], words: str = TOTAL) -> Note:
     """Return the note that the total of a breakdown is not the figure without it."""
-    says = f"{TOTAL} ({first_of(differing, NAMED)})"
+    says = f"{words} ({first_of(differing, NAMED)})"
     return Note.of("weighted_rows", dimensions=" and ".join(topped), says=says)
 
 

@@ -17,7 +17,6 @@ from engine.model.exact import Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.stopping import Stop, never, watched
 from engine.plans.aggregations import AGGREGATIONS, Accumulator, Amount, accumulators_of
-from engine.plans.member_counts import CountedMembers
 from engine.plans.weights import Members
 from engine.plans.windows import DateWindow, IntervalSplits, Run, WindowRuns
 
@@ -130,6 +129,16 @@ def joined(
     return interval_amounts(accumulator, [one if other is None else other for one, other in pairs], read)
 
 
+class MemberFigures(Protocol):
+    """The figures of one base that are not put together from amounts, by the members of the breakdown."""
+
+    def over(self, members: Members, windows: WindowRuns) -> Sequence[int | None]:
+        """Return the numerator of each window, None if it has no rows."""
+
+    def holding(self, runs: Sequence[Run]) -> Iterator[Members]:
+        """Yield the members that have rows in any of some runs."""
+
+
 MembersAlike = tuple[Sequence[Members], tuple[int, ...]]  # in a row, and the time columns that each of them has
 
 
@@ -160,18 +169,20 @@ def figure_cells(
 class Amounts(Struct, frozen=True, eq=False):
     """The amounts of one base by accumulator, members and interval, in units of 1 / `denominator`.
 
-    A distinct count has the counts of its members instead, which are made when a window is asked for.
+    A distinct count and a percentile have figures instead, which are made when a window is asked for.
     """
 
     base: Base
     denominator: int
     by_accumulator: Sequence[Mapping[Members, IntervalAmounts]]
-    counted: CountedMembers | None = None
+    counted: MemberFigures | None = None
 
     def figures(self, cells: Sequence[FigureCells], stop: Stop = never) -> Sequence[Figure]:
         """Return the figures of some cells, in order."""
         if self.counted:
             return self._counts(self.counted, cells, stop)
+        if choose := self.base.over_time.choose:
+            return self._chosen(choose, cells, stop)
         if AGGREGATIONS[self.base.over_members].derive:
             return list(self._one_by_one(cells, stop))
         (by_member,) = self.by_accumulator
@@ -190,13 +201,28 @@ class Amounts(Struct, frozen=True, eq=False):
                     numerators += [None] * len(windows.runs) if amounts is None else amounts.over(windows)
         return FigureColumn(numerators, self.denominator)
 
-    def _counts(self, counted: CountedMembers, cells: Sequence[FigureCells], stop: Stop) -> FigureColumn:
+    def _counts(self, counted: MemberFigures, cells: Sequence[FigureCells], stop: Stop) -> FigureColumn:
         numerators: list[int | None] = []
         for cell in cells:
             stop()
             for members in cell.members:
                 numerators += counted.over(members, cell.windows)
-        return FigureColumn(numerators, 1)
+        return FigureColumn(numerators, self.denominator)
+
+    def _chosen(
+        self, choose: Callable[[Iterable[Amount]], Amount], cells: Sequence[FigureCells], stop: Stop
+    ) -> FigureColumn:
+        (by_member,) = self.by_accumulator
+        numerators: list[int | None] = []
+        for cell in cells:
+            windows = list(zip(cell.windows.runs, cell.windows.closes, strict=True))
+            for amounts in map(by_member.get, cell.members):
+                stop()
+                numerators += [
+                    None if amounts is None else chosen_close(choose, amounts, runs, closes)
+                    for runs, closes in watched(windows, stop)
+                ]
+        return FigureColumn(numerators, self.denominator)
 
     def _one_by_one(self, cells: Sequence[FigureCells], stop: Stop) -> Iterator[Figure]:
         for cell in cells:
@@ -248,6 +274,15 @@ class Amounts(Struct, frozen=True, eq=False):
         by_member = self.by_accumulator[0]
         others = by_member.keys() - but
         return [members for members in watched(others) if by_member[members].total(runs) is not None]
+
+
+def chosen_close(
+    choose: Callable[[Iterable[Amount]], Amount], amounts: IntervalAmounts, runs: Sequence[Run], closes: Sequence[int]
+) -> Amount | None:
+    """Return the amount of the close that is chosen of some runs, None if none has rows."""
+    each = (amounts.total(runs[first:after]) for first, after in watched(list(pairwise((0, *closes)))))
+    held = [amount for amount in each if amount is not None]
+    return choose(held) if held else None
 
 
 class SumMatrix(Struct, frozen=True, eq=False):

@@ -1,6 +1,7 @@
 """AGGREGATIONS: how the rows of a base combine. A sum has one accumulator; an average two, the dividend and divisor.
 
-A distinct count has none: what it counts is not put together from amounts; see `member_counts`.
+A distinct count has none: what it counts is not put together from amounts; see `member_counts`. Nor has a median or
+another percentile; see `ranked_amounts`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -57,6 +58,8 @@ AGGREGATIONS: Mapping[MemberAggregation, Aggregation] = {
     MemberAggregation.MIN: Aggregation((Accumulator(AggregateFunction.MIN, min),)),
     MemberAggregation.MAX: Aggregation((Accumulator(AggregateFunction.MAX, max),)),
     MemberAggregation.COUNT_DISTINCT: Aggregation(()),
+    MemberAggregation.MEDIAN: Aggregation(()),
+    MemberAggregation.PERCENTILE: Aggregation(()),
 }
 
 

@@ -1,6 +1,6 @@
 """Availability: which dimensions of a query each domain has, and why a figure is unavailable."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import compress, product, repeat
 
@@ -10,11 +10,14 @@ from engine.books.reader import Reader
 from engine.model.caching import cached_method
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
-from engine.model.catalogue import Base, Catalogue, Domain
+from engine.model.catalogue import Base, Catalogue, DimensionKind, Domain
+from engine.model.formulas import Figure, Nothing
+from engine.model.scope import ALL
 from engine.model.stopping import watched
-from engine.plans.rows import Expression, FormulaExpression, MeasureExpression
+from engine.plans.expressions import Expression, FormulaExpression
 from engine.plans.weights import Axis, Members
 from engine.plans.windows import EMPTY_WINDOW, DateWindow
+from engine.queries.filters import filter_of
 from engine.queries.values import Filter, Query
 
 BALANCE_WITHOUT_DATE = "a balance is that of a day, and these rows have no date"
@@ -54,15 +57,31 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
             for domain in self.catalogue.domains.values()
         }
 
-    def is_topped(self, base: Base, axis: Axis) -> bool:
-        """Tell whether an axis is the top of a base: its domain has the dimension, and its `where` names no node."""
-        return self.across[base.domain][axis.place] and all(cut.dimension != axis.key for cut in base.where)
+    def across_of(self, base: Base) -> tuple[bool, ...]:
+        """Return for each dimension of the breakdown whether it tells figures of a base apart.
 
-    def masked(self, domain: str, members: Members) -> Members:
-        """Return members as a domain knows them: None, the total, for a dimension that it lacks."""
-        if all(self.across[domain]):
-            return members
-        return tuple(member if has else None for member, has in zip(members, self.across[domain], strict=True))
+        The members of an operand of its own are those of every row.
+        """
+        across = self.across[base.domain]
+        if not base.own:
+            return across
+        own = {cut.leaf for cut in base.own}
+        leaves = (self.catalogue.dimensions[key].leaf for key in self.dimensions)
+        return tuple(has and leaf not in own for has, leaf in zip(across, leaves, strict=True))
+
+    def filters_of(self, base: Base) -> list[Filter]:
+        """Return the filters that restrict a base: those of its own, and those of the query on other leaves."""
+        own, lacking = {cut.leaf for cut in base.own}, self.missing_filters(base)
+        others = [known for known in self.filters if known.dimension.leaf not in own]
+        return [*(known for known in others if known.dimension.key not in lacking), *own_filters(base, self.reader)]
+
+    def is_topped(self, base: Base, axis: Axis) -> bool:
+        """Tell whether an axis is the top of a base: its domain has the dimension, and its `where` keeps no node."""
+        return self.across_of(base)[axis.place] and all(cut.dimension != axis.key for cut in base.kept)
+
+    def masked(self, base: Base, members: Members) -> Members:
+        """Return members as a base knows them: None, the total, for a dimension that it lacks or has of its own."""
+        return masked_by(self.across_of(base), members)
 
     def missing_dimensions(self, expression: Expression, by: BrokenDown = ()) -> tuple[str, ...]:
         """Return the dimensions of the breakdown that a figure lacks; it repeats its aggregate over them.
@@ -71,12 +90,24 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
         """
         if not self.dimensions:
             return ()
-        lacking = {key for base in expression.bases for key, has in self.breakdown_of(base.domain, by) if not has}
+        lacking = {key for base in bound_bases(expression) for key, has in self.breakdown_of(base, by) if not has}
         return tuple(key for key in self.dimensions if key in lacking)
 
-    def breakdown_of(self, domain: str, by: BrokenDown = ()) -> tuple[tuple[str, bool], ...]:
-        """Return the dimensions of a breakdown, perhaps a narrowed one, each with whether a domain has it."""
-        return tuple(compress(zip(self.dimensions, self.across[domain], strict=True), by or repeat(1)))
+    def missing_filters(self, base: Base) -> tuple[str, ...]:
+        """Return the filtered dimensions that a base lacks. They do not restrict a figure that repeats."""
+        leaves = {*self.catalogue.domains[base.domain].dimensions, *(cut.leaf for cut in base.own)}
+        return tuple(known.dimension.key for known in self.filters if known.dimension.leaf not in leaves)
+
+    def breakdown_of(self, base: Base, by: BrokenDown = ()) -> tuple[tuple[str, bool], ...]:
+        """Return the dimensions of a breakdown, perhaps a narrowed one, each with whether a base has it, or its own."""
+        own = {cut.leaf for cut in base.own}
+        has = self.across[base.domain]
+        if own:
+            has = tuple(
+                known or self.catalogue.dimensions[key].leaf in own
+                for key, known in zip(self.dimensions, has, strict=True)
+            )
+        return tuple(compress(zip(self.dimensions, has, strict=True), by or repeat(1)))
 
     def why_not(self, expression: Expression) -> str | None:
         """Return why no column can show a figure, or None if it is available."""
@@ -89,30 +120,41 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
     def why_not_base(self, base: Base) -> str | None:
         """Return why no column can show a base: a filter or a grain that its domain lacks."""
         domain = self.catalogue.domains[base.domain]
-        lacking = [known.dimension.key for known in self.filters if known.dimension.leaf not in domain.dimensions]
-        if lacking:
+        lacking = self.missing_filters(base)
+        if lacking and not base.repeats:
             return f"{domain.key} has no {' and no '.join(lacking)}, which is filtered"
         if self.grain is None and not base.over_time.is_flow:
             return BALANCE_WITHOUT_DATE
         if self.grain is not None and not domain.carries(self.grain):
             return f"{domain.key} is held by {domain.grain.value}, not by {self.grain.value}"
-        return why_not_weighed(base, self.filters, self.dimensions, self.reader)
+        dimensions = [key for key, has in zip(self.dimensions, self.across_of(base), strict=True) if has]
+        return why_not_weighed(base, self.filters_of(base), dimensions, self.reader)
 
     def why_not_by_member(self, expression: Expression, by: BrokenDown = ()) -> str | None:
         """Return why only totals show a formula (its operands have different dimensions), or None if members do too.
 
         `by` narrows the breakdown to that of a sub-total.
         """
-        if not self.dimensions or isinstance(expression, MeasureExpression):
+        if not self.dimensions or not isinstance(expression, FormulaExpression):
             return None
-        has = {
-            domain: self.breakdown_of(domain, by) for domain in dict.fromkeys(base.domain for base in expression.bases)
-        }
-        if len(set(has.values())) == 1:
+        bases = {(base.domain, base.own): base for base in bound_bases(expression)}
+        has = {base.domain: self.breakdown_of(base, by) for base in bases.values()}
+        if len({self.breakdown_of(base, by) for base in bases.values()}) == 1:
             return None
         short = [domain for domain, known in has.items() if not all(is_there for _, is_there in known)]
         lacking = self.missing_dimensions(expression, by)
         return f"{' and '.join(short)} cannot be broken down by {' and '.join(lacking)}"
+
+    def blanked(
+        self, expression: Expression, figures: Sequence[Figure], places: Callable[[], Sequence[BrokenDown]]
+    ) -> Sequence[Figure]:
+        """Return the figures of a formula, unavailable where only totals show it; `places` tells how each is broken."""
+        if not self.why_not_by_member(expression):
+            return figures
+        each = places()
+        blank = {by for by in set(each) if self.why_not_by_member(expression, by)}
+        pairs = zip(figures, each, strict=True)
+        return [Nothing.UNAVAILABLE if by in blank else figure for figure, by in watched(pairs)]
 
     def why_not_by_time(self, expression: Expression) -> str | None:
         """Return why only totals show a figure (the periods are finer than its domain), or None if periods do too."""
@@ -123,7 +165,12 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
         return None
 
     def why_not_in(self, expression: Expression, window: DateWindow) -> str | None:
-        """Return why a window shows no figure (it begins or ends inside a period of a domain), or None if it does."""
+        """Return why a window shows no figure, or None if it does.
+
+        It begins or ends inside a period of a domain, or its step takes other figures.
+        """
+        if why := next(filter(None, map(window.why_not, expression.bases)), None):
+            return why
         domains = (self.catalogue.domains[base.domain] for base in expression.bases)
         return next(
             (why for domain in domains if (why := why_not_window(domain, window, self.catalogue.calendar))), None
@@ -158,6 +205,32 @@ class Availability(Struct, frozen=True, eq=False, dict=True):
         return next(iter(lacking or expression.parts))
 
 
+def masked_by(across: tuple[bool, ...], members: Members) -> Members:
+    """Return members, None in place of those of dimensions that do not tell figures apart."""
+    if all(across):
+        return members
+    return tuple(member if has else None for member, has in zip(members, across, strict=True))
+
+
+def own_filters(base: Base, reader: Reader) -> Sequence[Filter]:
+    """Return the filters by the members that an operand has of its own, memoised by the books."""
+
+    def make() -> Sequence[Filter]:
+        named = ((reader.dimensions[cut.dimension], cut.ids) for cut in base.own)
+        return [
+            filter_of(dimension, ids, reader)
+            for dimension, ids in named
+            if ids != (ALL,) or dimension.kind is DimensionKind.RAGGED
+        ]
+
+    return reader.memo_as_seen(("own filters", base), make, len) if base.own else ()
+
+
+def bound_bases(expression: Expression) -> Sequence[Base]:
+    """Return the bases whose dimensions those of a figure are: all but those that repeat, unless every one does."""
+    return [base for base in expression.bases if not base.repeats] or expression.bases
+
+
 def why_not_window(domain: Domain, window: DateWindow, calendar: Calendar) -> str | None:
     """Return why a domain has no figure of a window, None if it has: what decides is the days that the window has."""
     if others := [grain for grain in window.grains if not domain.carries(grain)]:
@@ -173,8 +246,8 @@ def why_not_weighed(base: Base, filters: Sequence[Filter], breakdown: Sequence[s
     """Return why a base does not support the weights of its restriction, filters and breakdown; None if it does."""
     if base.over_members.is_additive:
         return None
-    own = {cut.dimension for cut in base.where}
-    weighted = [cut.dimension for cut in base.where if reader.weighs(cut.dimension, reader.cut_leaves(cut))]
+    own = {cut.dimension for cut in base.kept}
+    weighted = [cut.dimension for cut in base.kept if reader.weighs(cut.dimension, reader.cut_leaves(cut))]
     others = [known for known in filters if known.dimension.key not in own]
     weighted += [known.dimension.key for known in others if reader.weighs(known.dimension.key, known.counted)]
     leaves, dimensions = reader.catalogue.domains[base.domain].dimensions, reader.catalogue.dimensions

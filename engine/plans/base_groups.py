@@ -122,6 +122,11 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
         """The leaf dimension whose members its bases count, if they count members."""
         return self.bases[0].counted
 
+    @property
+    def ranked(self) -> str | None:
+        """The measure whose amounts its bases rank, if they do."""
+        return self.bases[0].ranked
+
     @cached_property
     def aggregates(self) -> tuple[Aggregate, ...]:
         """The aggregates to ask the store for; both MIN and MAX, because a negative factor swaps them."""
@@ -140,6 +145,14 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
         return self._targets.get((classes, subtotals), lambda: tuple(self._make_targets(classes, subtotals=subtotals)))
 
     def _make_targets(self, classes: tuple[int, ...], *, subtotals: bool) -> Iterator[AccumulatorTarget]:
+        for position, members, weight in self.weighed_in(classes, subtotals=subtotals):
+            base = self.bases[position]
+            for place, accumulator in enumerate(accumulators_of(base)):
+                column, factor = accumulator.column_and_factor(base.measure.key, weight)
+                yield AccumulatorTarget(position, place, members, column, factor, accumulator.combine)
+
+    def weighed_in(self, classes: tuple[int, ...], *, subtotals: bool) -> Iterator[tuple[int, Members, int]]:
+        """Yield the position, members and integer weight of each figure that one combination of classes counts in."""
         look()  # at each new combination: a thousand rows may have as many, each with many members
         by_leaf = {known.leaf: known.classes[number] for known, number in zip(self.classes, classes, strict=True)}
         for position, members, weight, factor in class_contributions(
@@ -148,23 +161,15 @@ class BaseGroup(Struct, frozen=True, eq=False, dict=True):
             base = self.bases[position]
             amount = ONE if base.over_members.counts else weight * factor  # weights never scale a count
             scaled = amount.numerator * (self.denominators[position] // amount.denominator)
-            for place, accumulator in enumerate(accumulators_of(base)):
-                signed = -scaled if base.negated else scaled
-                column, factor_of_column = accumulator.column_and_factor(base.measure.key, signed)
-                yield AccumulatorTarget(position, place, members, column, factor_of_column, accumulator.combine)
+            yield position, members, -scaled if base.negated else scaled
 
     def counted_in(self, classes: tuple[int, ...], *, subtotals: bool) -> Iterator[tuple[int, Members]]:
         """Yield the positions of the bases that count one combination of classes, each with members of the axes."""
-        look()
-        by_leaf = {known.leaf: known.classes[number] for known, number in zip(self.classes, classes, strict=True)}
-        for position, members, *_ in class_contributions(
-            by_leaf, self.weights, self.axes, self.places, subtotals=subtotals
-        ):
-            yield position, members
+        return ((position, members) for position, members, _ in self.weighed_in(classes, subtotals=subtotals))
 
     def members_in(self, classes: tuple[int, ...], *, subtotals: bool) -> Iterator[Members]:
         """Yield the members of the axes that one combination of classes counts in."""
-        if self.counted:
+        if self.counted or self.ranked:
             return (members for _, members in self.counted_in(classes, subtotals=subtotals))
         return (target.members for target in self.targets(classes, subtotals=subtotals))
 
@@ -216,7 +221,7 @@ def make_base_groups(
     variants: Sequence[Variant | None],
     reader: Reader,
 ) -> list[tuple[BaseGroup, ...]]:
-    """Group bases by the leaf dimensions and amounts that restrict them, by counted dimension and last-known rule."""
+    """Group bases by the leaf dimensions and amounts that restrict them, and by what they count, rank or know last."""
     domain = reader.catalogue.domains[bases[0].domain]
     factors = [factors_of(variant, domain, reader) for variant in variants]
     weights = [[base_weights(base, reader, filters, axes, known) for known in factors] for base in bases]
@@ -225,7 +230,8 @@ def make_base_groups(
     grouped: dict[Hashable, list[int]] = {}
     for position, base in enumerate(bases):
         last_known = (base.stock_group, base.over_time) if base.over_time.rule is TimeRule.LAST_KNOWN else None
-        alike = (frozenset(weights[position][0].by_leaf), base.counted, last_known, reader.ranges_of(base))
+        own = base.counted, base.ranked, last_known
+        alike = (frozenset(weights[position][0].by_leaf), *own, reader.ranges_of(base))
         grouped.setdefault(alike, []).append(position)
     counts = {leaf: reader.leaf_count(leaf) for leaf in domain.dimensions}
     axes_only = frozenset(domain.dimensions).difference(reader.catalogue.leaves_of(domain.key))

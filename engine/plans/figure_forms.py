@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from engine.model.exact import ONE, Exact
 from engine.model.formulas import Constant, Formula, Operand, Product, Quotient, Sum, constant, linear_terms
-from engine.plans.rows import Expression, FormulaExpression
+from engine.plans.expressions import Expression, FormulaExpression
 
 OVER = "over"  # name of the numerator in a formula made of it
 

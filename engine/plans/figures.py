@@ -19,33 +19,19 @@ from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Reference, Side
 from engine.model.stopping import Stop, never, watched
 from engine.plans.accumulators import Amounts, BatchAmounts, FigureCells, MembersAlike, figure_cells
-from engine.plans.availability import Availability
+from engine.plans.availability import Availability, masked_by
 from engine.plans.day_causes import DayCauses
+from engine.plans.expressions import Expression, FormulaExpression, LengthExpression, MeasureExpression
 from engine.plans.frames import framed_batch_of
-from engine.plans.measure import Batch, batch_of
-from engine.plans.places import Coordinates, in_order, places
-from engine.plans.plan_reads import DomainShapes, PlanReads
+from engine.plans.measure import Batch, batch_of, held_members
+from engine.plans.places import Coordinates, in_order, named_members, places
+from engine.plans.plan_reads import DomainShapes, PlanReads, formula_read, own_read
 from engine.plans.presence import Presences, SeenDays, WindowResolver, ask_presence, days_of
-from engine.plans.rows import (
-    Expression,
-    FormulaExpression,
-    MeasureExpression,
-    Row,
-    formula_row,
-    metric_row,
-    statement_rows,
-)
+from engine.plans.rows import Row, formula_row, metric_row, statement_rows
 from engine.plans.weights import Axis, Members, into_total
-from engine.plans.windows import (
-    ColumnRead,
-    DateWindow,
-    DomainRead,
-    IntervalSplits,
-    PeriodWindows,
-    windows_of,
-)
+from engine.plans.windows import ColumnRead, DateWindow, DomainRead, IntervalSplits, PeriodWindows, windows_of
 from engine.queries.times import time_columns
-from engine.queries.values import MetricQuery, Query, Ranking, StatementQuery, TimeColumn
+from engine.queries.values import MaterialityTest, MetricQuery, Query, Ranking, StatementQuery, TimeColumn
 
 
 class FigurePlan(Struct, frozen=True, eq=False, dict=True):
@@ -55,6 +41,7 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
     query: Query
     reader: Reader
     stop: Stop = never
+    shows_named: bool = False  # shows the members that a filter names, also without rows
     before_close: bool = False  # reads every day of the windows of closing balances also without members
     of_report: Availability | None = None  # of the report whose others it shows: what that cannot ask is not read
     framed: bool = False  # whether its sums stay in frames
@@ -72,13 +59,13 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
         """
         self.stop()
         rows, references, reader = self.rows, self.references, self.reader
-        domains = tuple([domain.key for domain in self.query.domains])
+        domains, own = tuple([domain.key for domain in self.query.domains]), self.reads.operand_sides
 
         def ask() -> SeenDays:
             bases = dict.fromkeys(base for row in rows if row.expression for base in row.expression.bases)
-            return ask_presence(references, domains, list(bases), reader).seen
+            return ask_presence(references, domains, list(bases), reader, further=own).seen
 
-        return Presences(reader, reader.memo_as_seen(("presences of", rows, references, domains), ask, days_of))
+        return Presences(reader, reader.memo_as_seen(("presences of", rows, references, domains, own), ask, days_of))
 
     @cached_property
     def references(self) -> tuple[Reference, ...]:
@@ -145,10 +132,10 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
         return into_total(axis, self.reader, self.query.filters)
 
     @cached_method
-    def column_read(self, side: Side, shared: frozenset[str]) -> ColumnRead:
-        """Return the column read of a side."""
+    def column_read(self, side: Side, shared: frozenset[str], scope: frozenset[str] | None) -> ColumnRead:
+        """Return the column read of a side, perhaps within the scope of a formula."""
         self.stop()
-        return ColumnRead(side, shared, self._windows_of(side), self.reader)
+        return ColumnRead(side, shared, self._windows_of(side), self.reader, scope)
 
     def _windows_of(self, side: Side) -> tuple[DateWindow, ...]:
         """Return the windows of a side, memoised by the books.
@@ -165,8 +152,8 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def distinct_reads(self) -> tuple[ColumnRead, ...]:
-        """The column reads of all columns, each once."""
-        return tuple(self.column_read(*known) for known in self.reads.sides)
+        """The column reads of all columns, and those of operands with a side of their own, each once."""
+        return tuple(self.column_read(*known, None) for known in self.reads.sides)
 
     @cached_property
     def columns(self) -> tuple[tuple[ColumnRead, ...], ...]:
@@ -190,13 +177,13 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
         In a breakdown by members, a closing balance also reads the days before its close. They show which members have
         rows in the range but none at the close.
         """
-        column_reads = [self.distinct_reads[at] for at in read.sides]
         reads_before = bool(self.axes) or self.before_close
         found: list[list[DateWindow]] = []
-        for base, *_ in read.by_time:
+        for (base, *_), sides in zip(read.by_time, read.sides, strict=True):
+            column_reads = [self.distinct_reads[at] for at in sides]
             each = [self.base_windows(base, column_read) for column_read in column_reads]
             if reads_before and base.over_time.closes:
-                each += [self.carried(base.domain, known) for known in column_reads]
+                each += [self.carried(base.domain, known) for known in column_reads if not known.side.opens]
             found.append([window for windows in each for window in watched(windows)])
         return found
 
@@ -208,7 +195,7 @@ class FigurePlan(Struct, frozen=True, eq=False, dict=True):
     def base_windows(self, base: Base, column_read: ColumnRead) -> tuple[DateWindow, ...]:
         """Return the days that a base reads for each window of a column read, memoised by the books."""
         windows = self.carried(base.domain, column_read)
-        if base.over_time.is_flow:
+        if base.over_time.is_flow and column_read.side.step is None:
             return windows
         domain_read = column_read.domain_read(base.domain)
 
@@ -256,13 +243,10 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def members(self) -> tuple[Members, ...]:
-        """The combinations of members that hold rows, in display order."""
-        found: set[Members] = set()
-        for known in self.amounts.values():
-            for batch, held in known:
-                for base, amounts in held.by_base.items():
-                    found.update(amounts.members(batch.runs(base), found))
-        return in_order(found, self.plan.query, self.plan.axes)
+        """The combinations of members that hold rows, in display order, and those that a filter names if shown."""
+        named = named_members(self.plan.query, self.plan.axes) if self.plan.shows_named else ()
+        amounts = chain.from_iterable(self.amounts.values())
+        return in_order({*held_members(amounts), *named}, self.plan.query, self.plan.axes)
 
     @cached_method
     def by_row(self, column_read: ColumnRead) -> KeyedFigures[Row]:
@@ -286,27 +270,36 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
         if isinstance(expression, MeasureExpression):
             figures = self._measured(column_read).of(expression.base)
             return [Nothing.UNAVAILABLE] * len(self.places) if figures is None else figures
-        return self._computed(expression, column_read)
+        if isinstance(expression, FormulaExpression):
+            return self._computed(expression, column_read)
+        if isinstance(expression, LengthExpression):
+            lengths = column_read.lengths(expression.grain or self.plan.grain)
+            return [lengths[place.time] for place in watched(self.places, self.plan.stop)]
+        return self.of(expression.part, own_read(expression, column_read, self.plan.column_read))
 
     @cached_method
     def _computed(self, expression: FormulaExpression, column_read: ColumnRead) -> Sequence[Figure]:
+        column_read = formula_read(expression, column_read, self.plan.column_read)
         parts = {name: self.of(part, column_read) for name, part in expression.inputs.items()}
         figures = expression.in_columns.evaluate(parts, self.plan.stop)
-        if unknown := self._unknown(column_read):
+        for name, part in expression.adding_sides:
+            read = own_read(part, column_read, self.plan.column_read)
+            figures = self._blanked(figures, self.day_causes.not_zero(part.bases, read), parts[name])
+        if expression.day_bases and (unknown := self._unknown(column_read)):
             lacking = unknown.keys() & expression.day_bases.keys()
-            times = frozenset(chain.from_iterable(unknown[days] for days in lacking))
-            figures = [
-                Nothing.MISSING if place.time in times and figure is not Nothing.UNAVAILABLE else figure
-                for figure, place in watched(zip(figures, self.places, strict=True), self.plan.stop)
-            ]
-        why_not = self.plan.availability.why_not_by_member
-        if why_not(expression):
-            blank = {by for by in {place.broken_down for place in watched(self.places)} if why_not(expression, by)}
-            return [
-                Nothing.UNAVAILABLE if place.broken_down in blank else figure
-                for figure, place in watched(zip(figures, self.places, strict=True))
-            ]
-        return figures
+            figures = self._blanked(figures, frozenset(chain.from_iterable(unknown[days] for days in lacking)))
+        blanked, places = self.plan.availability.blanked, self.places
+        return blanked(expression, figures, lambda: [place.broken_down for place in watched(places)])
+
+    def _blanked(self, figures: Sequence[Figure], times: frozenset[int], of: Sequence[Figure] = ()) -> Sequence[Figure]:
+        """Return figures that are missing in some columns of time, perhaps only where an operand is."""
+        if not times:
+            return figures
+        each = zip(figures, of or [Nothing.MISSING] * len(figures), self.places, strict=True)
+        return [
+            own if own is Nothing.MISSING and place.time in times and figure is not Nothing.UNAVAILABLE else figure
+            for figure, own, place in watched(each, self.plan.stop)
+        ]
 
     @cached_method
     def _unknown(self, column_read: ColumnRead) -> Mapping[DayKey, frozenset[int]]:
@@ -323,41 +316,41 @@ class Figures(Struct, frozen=True, eq=False, dict=True):
     @cached_method
     def _measured(self, column_read: ColumnRead) -> KeyedFigures[Base]:
         """Return the figures of the available bases in one column read, by place."""
-        found = KeyedFigures[Base]()
+        measures, is_read = KeyedFigures[Base](), self.plan.reads.in_side(column_read.side, column_read.shared)
         for domain in self.plan.domains:
             for batch, amounts in self.amounts.get(column_read.domain_read(domain), ()):
-                for bases in batch.shape.by_time.values():
+                for bases in filter(is_read, batch.shape.by_time.values()):
                     windows = self.plan.base_windows(bases[0], column_read)
-                    amounts.add_to(found, bases, self.cells(domain, windows, batch.splits), self.plan.stop)
-            if lacking := self.plan.availability.uncarried(domain, column_read.windows):
-                self._blank_finer(found, domain, lacking)
-        return found
+                    amounts.add_to(measures, bases, self.cells(bases[0], windows, batch.splits), self.plan.stop)
+            self._blank_unavailable(measures, domain, column_read)
+        return measures
 
-    def _blank_finer(self, known: KeyedFigures[Base], domain: str, lacking: frozenset[int]) -> None:
-        """Make the figures of a domain unavailable in the windows that it does not carry."""
-        for base in (base for base in self.plan.bases if base.domain == domain):
-            if (found := known.of(base)) is not None:
-                pairs = zip(found, self.places, strict=True)
-                known.replace(base, [Nothing.UNAVAILABLE if place.time in lacking else fig for fig, place in pairs])
+    def _blank_unavailable(self, known: KeyedFigures[Base], domain: str, column_read: ColumnRead) -> None:
+        """Make the figures of a domain unavailable in windows that it does not carry, and those without its step."""
+        lacking, step = self.plan.availability.uncarried(domain, column_read.windows), column_read.side.step
+        for base in self.plan.bases if lacking or step else ():
+            if base.domain == domain and (found := known.of(base)) is not None:
+                gone, pairs = column_read.windows[-1].why_not(base) is not None, zip(found, self.places, strict=True)
+                known.replace(base, [Nothing.UNAVAILABLE if gone or at.time in lacking else fig for fig, at in pairs])
 
     def over(self, windows: Sequence[DateWindow], base: Base, column_read: ColumnRead) -> Sequence[Figure]:
         """Return the figures of a base by place, over some windows: one for each column of time, then the total."""
         amounts, batch = self.amounts_of(base, column_read)
-        return amounts.figures(self.cells(base.domain, windows, batch.splits), self.plan.stop)
+        return amounts.figures(self.cells(base, windows, batch.splits), self.plan.stop)
 
-    def cells(self, domain: str, windows: Sequence[DateWindow], splits: IntervalSplits) -> Sequence[FigureCells]:
-        """Return the cells of all places over the windows of some bases."""
-        return figure_cells(windows, splits, self._alike(domain))
+    def cells(self, base: Base, windows: Sequence[DateWindow], splits: IntervalSplits) -> Sequence[FigureCells]:
+        """Return the cells of all places over the windows of a base."""
+        return figure_cells(windows, splits, self._alike(self.plan.availability.across_of(base)))
 
     @cached_method
-    def _alike(self, domain: str) -> Sequence[MembersAlike]:
-        """Return the members of places as a domain knows them, those together that have the same time columns."""
-        masked, stop = self.plan.availability.masked, self.plan.stop
+    def _alike(self, across: tuple[bool, ...]) -> Sequence[MembersAlike]:
+        """Return the members of places in the dimensions that tell figures apart, together those of the same times."""
+        stop = self.plan.stop
         if not self.plan.times:
-            return [([masked(domain, place.members) for place in watched(self.places, stop)], (0,))]
+            return [([masked_by(across, place.members) for place in watched(self.places, stop)], (0,))]
         by_members = groupby(self.places, key=attrgetter("members"))
         each = (
-            (masked(domain, members), tuple([place.time for place in watched(found)]))
+            (masked_by(across, members), tuple([place.time for place in watched(found)]))
             for members, found in watched(by_members, stop)
         )
         by_times = groupby(each, key=itemgetter(1))
@@ -370,6 +363,9 @@ class StatementPlan(Struct, frozen=True):
     key: str
     label: str
     figures: FigurePlan
+    lines: tuple[str, ...] = ()  # those to show; none: all
+    depth: int | None = None
+    materiality: MaterialityTest | None = None
 
 
 class MetricPlan(Struct, frozen=True):
@@ -388,7 +384,7 @@ def plan_statement(asked: StatementQuery, reader: Reader, stop: Stop = never) ->
     """Return the plan of a statement; running it looks at `stop`."""
     statement = asked.statement
     figures = FigurePlan(statement_rows(statement, reader), asked.query, reader, stop)
-    return StatementPlan(statement.key, statement.label, figures)
+    return StatementPlan(statement.key, statement.label, figures, asked.lines, asked.depth, asked.materiality)
 
 
 def plan_metrics(asked: MetricQuery, reader: Reader, stop: Stop = never) -> MetricPlan:
@@ -396,5 +392,5 @@ def plan_metrics(asked: MetricQuery, reader: Reader, stop: Stop = never) -> Metr
     rows = tuple(metric_row(metric, reader, key=metric.key, label=metric.label) for metric in asked.metrics)
     rows += tuple(formula_row(formula, reader) for formula in asked.formulas)
     label = ", ".join(row.label for row in rows)
-    figures = FigurePlan(rows, asked.query, reader, stop)
-    return MetricPlan(tuple(row.key for row in rows), label, figures, asked.ranking)
+    keys = tuple(row.key for row in rows)
+    return MetricPlan(keys, label, FigurePlan(rows, asked.query, reader, stop), asked.ranking)

@@ -14,16 +14,17 @@ from msgspec.structs import replace
 
 from engine.model.aggregation import MemberAggregation
 from engine.model.catalogue import Base
+from engine.model.errors import BadArguments
 from engine.model.exact import Exact, sort_keys
 from engine.model.scenarios import Variance
 from engine.model.stopping import watched
 from engine.plans.class_members import MEMBER, NotInFrames, type_of
+from engine.plans.expressions import Expression, FormulaExpression, MeasureExpression
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.frames import AMOUNT, FramedBatch, FramedSums
-from engine.plans.rows import Expression, FormulaExpression, MeasureExpression
 from engine.plans.variances import Variances
 from engine.plans.windows import ColumnRead, DomainRead
-from engine.queries.values import Ranking
+from engine.queries.values import DIRECTIONS, MAX_MET, MISSING_STATE, FigureCondition, Ranking
 
 UNDER, QUOTIENT, OF_B = "under", "quotient", " of b"
 NEAR = 2.0**-48  # of a quotient in doubles: within it fractions decide
@@ -36,6 +37,7 @@ class MemberRank(Struct, frozen=True):
     count: int
     sides: tuple[Exact, Exact] | None = None  # of a variance whose contributions are ranked: what all members add up to
     weighs: bool = False  # whether a member that holds rows does not count once in the total
+    unmet: int | None = None  # how many do not meet the conditions; None without any
 
 
 class MemberColumn(Struct, frozen=True):
@@ -102,12 +104,16 @@ class FramedFigures(Struct, frozen=True, eq=False, dict=True):
         self.plan.stop()
         if isinstance(expression, MeasureExpression):
             return self._measured(expression.base, read)
-        return self._computed(expression, read)
+        if isinstance(expression, FormulaExpression):
+            return self._computed(expression, read)
+        raise NotInFrames
 
     def _measured(self, base: Base, read: ColumnRead) -> MemberColumn:
         plan = self.plan
         last = len(read.windows) - 1
         if base not in plan.bases or last in plan.availability.uncarried(base.domain, read.windows):
+            raise NotInFrames
+        if read.windows[-1].why_not(base):
             raise NotInFrames
         of_base = next(sums for sums in self.sums[read.domain_read(base.domain)] if base in sums.batch.bases)
         window = plan.base_windows(base, read)[-1]
@@ -129,10 +135,10 @@ class FramedFigures(Struct, frozen=True, eq=False, dict=True):
         unknown = Figures(self.plan, {}).day_causes.unknown_times(expression.day_bases, read)
         return any(len(read.windows) - 1 in times for times in unknown.values())
 
-    def ordering(self, ranking: Ranking) -> MemberColumn:
-        """Return the figures that order the members: those of a line in a column. Raises NotInFrames."""
-        row, column = self.plan.rows[ranking.line], self.plan.query.columns[ranking.column]
-        reads = self.plan.columns[ranking.column]
+    def shown(self, line: int, read: int) -> MemberColumn:
+        """Return the figures of all members in a line and a column that is read. Raises NotInFrames."""
+        row, column = self.plan.rows[line], self.plan.query.columns[read]
+        reads = self.plan.columns[read]
         if row.expression is None:
             raise NotInFrames
         if isinstance(column.reference, Variance):
@@ -231,18 +237,66 @@ def ranked(figures: FramedFigures, order: FramedFigures | None, ranking: Ranking
     """
     ids, top = figures.plan.axes[0].ids, ranking.top or len(figures.plan.axes[0].ids)
     try:
-        column = order.ordering(replace(ranking, line=0, column=0)) if order else figures.ordering(ranking)
-        if order is None and figures.reads_one_window:
+        at = (0, 0) if order and not ranking.conditions else (ranking.line, ranking.column)
+        column = (order or figures).shown(*at)
+        if order is None and figures.reads_one_window and not ranking.conditions:
             rows = column.rows.collect(engine="in-memory")
-            holders = rows[MEMBER]
+            holders = chosen = rows[MEMBER]
         else:
-            holders = figures.holders
-            rows = column.rows.join(holders.to_frame().lazy(), on=MEMBER, how="semi").collect(engine="in-memory")
+            holders = chosen = figures.holders
+            for condition in ranking.conditions:
+                chosen = meeting(order or figures, condition, chosen)
+            rows = column.rows.join(chosen.to_frame().lazy(), on=MEMBER, how="semi").collect(engine="in-memory")
     except NotInFrames:
         return None
-    first = [ids[at] for at in foremost(rows, column, ids, top, asc=ranking.asc)]
-    members = [*first, *blank_members(holders, rows, ids, top - len(first))]
-    return MemberRank(members, holders.len(), weighs=weighs(figures.plan, holders))
+    if ranking.top is None:
+        refuse_too_many_met(figures.plan, chosen.len())
+    if ranking.is_ordered:
+        first = [ids[at] for at in foremost(rows, column, ids, top, asc=ranking.asc)]
+        members = [*first, *blank_members(chosen, rows, ids, top - len(first))]
+    else:
+        members = [ids[at] for at in watched(chosen.sort().to_list())][:top]
+    unmet = holders.len() - chosen.len() if ranking.conditions else None
+    return MemberRank(members, holders.len(), weighs=weighs(figures.plan, holders), unmet=unmet)
+
+
+def meeting(figures: FramedFigures, condition: FigureCondition, holders: pl.Series) -> pl.Series:
+    """Return those of some members whose figures meet a condition. Raises NotInFrames."""
+    column = figures.shown(condition.line, figures.plan.query.read_by(condition.column))
+    kept = column.rows
+    if condition.state == MISSING_STATE:
+        present = kept.join(holders.to_frame().lazy(), on=MEMBER, how="semi").collect(engine="in-memory")[MEMBER]
+        is_bounded = (condition.least, condition.most) != (None, None)
+        return holders.clear() if is_bounded else holders.filter(~holders.is_in(present.implode()))
+    direction = DIRECTIONS.get(figures.plan.rows[condition.line].favourable, 0)
+    wanted = {"favourable": direction, "unfavourable": -direction}.get(condition.state or "")
+    if wanted is not None:
+        kept = kept.filter(pl.col(AMOUNT).sign() == wanted) if wanted else kept.filter(pl.lit(value=False))
+    for limit, is_least in ((condition.least, True), (condition.most, False)):
+        if limit is not None:
+            kept = kept.filter(within_limit(column, limit, is_least=is_least))
+    return kept.join(holders.to_frame().lazy(), on=MEMBER, how="semi").collect(engine="in-memory")[MEMBER]
+
+
+def within_limit(column: MemberColumn, limit: Exact, *, is_least: bool) -> pl.Expr:
+    """Return whether figures are at least, or at most, a limit: both are multiplied by both divisors."""
+    under = pl.col(UNDER) if column.is_quotient else pl.lit(column.denominator, pl.Int64)
+    bound = max(column.bound, column.denominator, 1) * max(abs(limit.numerator), limit.denominator)
+    kind = type_of(bound)
+    figure = pl.col(AMOUNT).cast(kind) * pl.lit(limit.denominator, pl.Int64).cast(kind)
+    edge = under.cast(kind) * pl.lit(limit.numerator, pl.Int64).cast(kind)
+    return figure >= edge if is_least else figure <= edge
+
+
+def refuse_too_many_met(plan: FigurePlan, count: int) -> None:
+    """Raise BadArguments if more members of many meet the conditions of a call than it shows."""
+    if count > MAX_MET:
+        raise BadArguments(
+            f"{count:,} members of {plan.axes[0].key} meet the conditions, and a call shows {MAX_MET:,} of so many. "
+            "Give top, or a narrower condition.",
+            field="having",
+            example={"top": 10},
+        )
 
 
 def weighs(plan: FigurePlan, holders: pl.Series) -> bool:
@@ -254,7 +308,7 @@ def weighs(plan: FigurePlan, holders: pl.Series) -> bool:
 def contributing(figures: FramedFigures, top: int) -> MemberRank | None:
     """Return the members that contribute most to the variance of a sum, the only column; None if frames lack them.
 
-    The sign of a contribution does not count, and a missing side counts as 0.
+    The sign of a contribution does not count, and a missing side counts as 0, both of them too.
     """
     plan, ids = figures.plan, figures.plan.axes[0].ids
     (row, *_), (reads,) = plan.rows, plan.columns
@@ -269,9 +323,26 @@ def contributing(figures: FramedFigures, top: int) -> MemberRank | None:
         holders = figures.holders
     except NotInFrames:
         return None
-    first = [ids[at] for at in foremost(rows, sizes, ids, top, asc=False)]
+    whole = holders.to_frame().join(rows, on=MEMBER, how="left").with_columns(pl.col(AMOUNT).fill_null(0))
+    members = [ids[at] for at in foremost(whole, sizes, ids, top, asc=False)]
     a, b = (Exact(total.item() or 0, side.denominator) for total, side in zip(totals, sides, strict=True))
-    return MemberRank([*first, *blank_members(holders, rows, ids, top - len(first))], holders.len(), (a, b))
+    return MemberRank(members, holders.len(), (a, b))
+
+
+def largest(figures: FramedFigures, line: int, read: int, top: int) -> MemberRank:
+    """Return the members whose figures of a line in a column that is read are the largest, whatever their sign.
+
+    The count is that of the members with any figure of the line. Raises NotInFrames.
+    """
+    plan, expression = figures.plan, figures.plan.rows[line].expression
+    if expression is None:
+        raise NotInFrames
+    column = figures.shown(line, read)
+    sizes = replace(column, rows=column.rows.with_columns(pl.col(AMOUNT).abs()))
+    each = [figures.column(expression, column_read).rows.select(MEMBER) for column_read in plan.distinct_reads]
+    rows, holders = pl.collect_all([sizes.rows, pl.concat(each).unique()], engine="in-memory")
+    ids = plan.axes[0].ids
+    return MemberRank([ids[at] for at in foremost(rows, sizes, ids, top, asc=False)], holders.height)
 
 
 def total_of(column: MemberColumn) -> pl.LazyFrame:

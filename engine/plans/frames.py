@@ -84,9 +84,9 @@ class FramedSums(Struct, frozen=True, eq=False, dict=True):
         """Return the amounts of a base in a window by MEMBER and AMOUNT, their denominator and their bound.
 
         A member without rows has none. The bound is at least the sum of all absolute amounts. Those of an average are
-        the sums, which the numbers of rows divide. Raises NotInFrames for what counts members.
+        the sums, which the numbers of rows divide. Raises NotInFrames for what is no aggregate.
         """
-        if base.counted:
+        if not base.is_aggregate:
             raise NotInFrames
         columns, runs = columns_of(base), self.batch.splits.runs(window)
         each = [self._weighed(base, runs, classes, frame, columns) for classes, frame in self.frames]

@@ -14,8 +14,8 @@ from engine.model.fact_store import Aggregate, FactLoad, Slice
 from engine.model.scenarios import ScenarioTerm, TermSpan
 from engine.model.scope import EVERYTHING
 from engine.model.stopping import never, watched
+from engine.plans.day_causes import DayPlan
 from engine.plans.figures import FigurePlan
-from engine.plans.presence import DayPlan
 from engine.plans.windows import ColumnRead, DomainRead
 
 

@@ -1,6 +1,7 @@
 """Measures: the batches of sums that a plan asks the store for."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property, reduce
 from math import prod
 from operator import add, and_, or_
@@ -24,6 +25,7 @@ from engine.plans.amount_table import AmountTable, ClassSums
 from engine.plans.base_groups import BaseGroup, base_groups
 from engine.plans.member_counts import GROUP, ClassPairs, CountedMembers, MemberCounts
 from engine.plans.presence import Presences
+from engine.plans.ranked_amounts import ranked_amounts
 from engine.plans.term_reads import (
     LastKnownSplits,
     last_known_across,
@@ -208,6 +210,8 @@ class Batch(Struct, frozen=True, eq=False, dict=True):
         """Return the amounts of every base from sums by class of the intervals that were read."""
         if self.group.counted:
             return counted_amounts(self, sums, stop)
+        if self.group.ranked:
+            return ranked_amounts(sums, stop, subtotals=self.subtotals)
         found = AmountTable(read, self.splits.count, subtotals=self.subtotals)
         for each in sums:
             found.add(each, stop)
@@ -316,7 +320,7 @@ def batch_of(shape: BatchShape, windows: Sequence[Sequence[DateWindow]], presenc
         return Batch(shape, windows, last_known, shape.terms, reader.catalogue.leaves_of(domain_read.domain))
     months = months_with_rows(domain_read, distinct, presences)
     each = prod(len(axis.ids) + 1 for axis in shape.alike[0].axes) * (months.count if months else 0)
-    if not months or first.counted or len(shape.bases) * each > MOST_MEMOISED:
+    if not months or first.counted or first.ranked or len(shape.bases) * each > MOST_MEMOISED:
         splits = IntervalSplits(split_intervals(distinct, domain_read.boundaries))
         return Batch(shape, windows, splits, shape.terms)
     memo = amount_memo(shape, months, len(shape.bases) * each, presences)
@@ -379,3 +383,12 @@ def months_with_rows(
         return None
     found = presences.of(domain_read)
     return presences.months(domain_read) if found.lasts and found.months else None
+
+
+def held_members(amounts: Iterable[tuple[Batch, BatchAmounts]]) -> AbstractSet[Members]:
+    """Return the combinations of members that hold rows in the amounts of some batches."""
+    found: set[Members] = set()
+    for batch, held in amounts:
+        for base, known in held.by_base.items():
+            found.update(known.members(batch.runs(base), found))
+    return found

@@ -33,6 +33,13 @@ def is_place(members: Members, query: Query) -> bool:
     return query.nests and named > 0 and None not in members[:named]
 
 
+def named_members(query: Query, axes: Sequence[Axis]) -> Iterator[Members]:
+    """Yield the visible members that a filter by the only dimension of a breakdown names, but nodes."""
+    for known in query.filters if len(axes) == 1 else ():
+        if known.dimension.key == axes[0].key and not known.dimension.nodes and known.excluded is None:
+            yield from ((member,) for member in watched(known.members) if member in axes[0].order)
+
+
 def in_order(found: AbstractSet[Members], query: Query, axes: Sequence[Axis]) -> tuple[Members, ...]:
     """Return the combinations that are places in display order; a sub-total stands before what it holds."""
     orders = display_orders(axes)

@@ -1,7 +1,7 @@
 """Plan reads: what the rows and columns of a plan read, whatever the days. The books keep them for later reports."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -12,21 +12,26 @@ from engine.model.catalogue import Base, DayKey
 from engine.model.scenarios import Reference, Side
 from engine.plans.availability import Availability
 from engine.plans.base_groups import size_of_groups
+from engine.plans.expressions import Expression, FormulaExpression, MeasureExpression, OwnExpression
 from engine.plans.measure import BatchShape, batch_shapes
 from engine.plans.presence import compared_with
-from engine.plans.rows import FormulaExpression, MeasureExpression, Row
+from engine.plans.rows import Row
 from engine.plans.weights import Axis, axis_of
-from engine.plans.windows import DomainRead, domain_read_of
+from engine.plans.windows import ColumnRead, DomainRead, domain_read_of
 
 CARRIED = (TimeRule.LAST_KNOWN, TimeRule.TO_DATE)  # balances that stand at the end of what is loaded of a range
+
+
+Scope = frozenset[str] | None  # of a formula while it is computed: the scenarios of all its operands; None of a column
+ReadSide = tuple[Side, frozenset[str]]  # with the compared scenarios that narrow its scope
 
 
 class DomainShapes(Struct, frozen=True, eq=False):
     """What a plan reads of one domain read: for which of its sides, and in which batches."""
 
     domain_read: DomainRead
-    sides: Sequence[int]  # the positions of the sides
     by_time: Sequence[tuple[Base, ...]]  # its bases, those that read the same windows together
+    sides: Sequence[tuple[int, ...]]  # of these, the positions of the sides that they are read in
     shapes: Sequence[BatchShape]
 
 
@@ -38,7 +43,8 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
     axes: tuple[Axis, ...]  # of the breakdown, without time
     weighing: tuple[str, ...]  # the trees among them whose total does not count every leaf once
     topped: tuple[str, ...]  # those that may make the total another figure than it is without the breakdown
-    sides: tuple[tuple[Side, frozenset[str]], ...]  # each with the compared scenarios that narrow its scope
+    sides: tuple[ReadSide, ...]  # those of columns first
+    of_operands: Mapping[ReadSide, Mapping[Base, None]]  # what operands with sides of their own read in these
     columns: tuple[tuple[int, ...], ...]  # of each column, the positions of its sides
     domains: tuple[str, ...]
     shapes: tuple[DomainShapes, ...]
@@ -63,7 +69,9 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
             [(side, shared_with(side, reference.sides, bases, reader)) for side in reference.sides]
             for reference in references
         ]
-        sides = list(dict.fromkeys(side for column in columns for side in column))
+        of_columns = tuple(dict.fromkeys(side for column in columns for side in column))
+        of_operands = sides_of_operands(rows, of_columns, reader)
+        sides = list(dict.fromkeys((*of_columns, *of_operands)))
         domains = tuple(dict.fromkeys(base.domain for base in bases))
         by_read: dict[DomainRead, list[int]] = defaultdict(list)
         for at, (side, shared) in enumerate(sides):
@@ -71,13 +79,19 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
                 by_read[domain_read_of(domain, side, shared, reader)].append(at)
         shapes = []
         for read, of_sides in by_read.items():
-            by_time: dict[Hashable, list[Base]] = defaultdict(list)
+            by_cut: dict[Hashable, dict[tuple[tuple[int, ...], Hashable], list[Base]]] = {}
             for base in (base for base in bases if base.domain == read.domain):
-                by_time[None if base.over_time.is_flow else (base.over_time, base.stock_group)].append(base)
-            alike = list(map(tuple, by_time.values()))
-            across = [axis for axis in axes if availability.across[read.domain][axis.place]]
-            found = batch_shapes(read, alike, across, len(axes), filters, reader, subtotals=nests)
-            shapes.append(DomainShapes(read, of_sides, alike, found))
+                used = tuple(at for at in of_sides if at < len(of_columns) or base in of_operands[sides[at]])
+                if used:
+                    days = None if base.over_time.is_flow else (base.over_time, base.stock_group)
+                    by_cut.setdefault(base.own, {}).setdefault((used, days), []).append(base)
+            for by_time in by_cut.values():
+                alike = list(map(tuple, by_time.values()))
+                first = alike[0][0]
+                across = [axis for axis in axes if availability.across_of(first)[axis.place]]
+                kept = availability.filters_of(first)
+                found = batch_shapes(read, alike, across, len(axes), kept, reader, subtotals=nests)
+                shapes.append(DomainShapes(read, alike, [used for used, _ in by_time], found))
         positions = tuple(tuple(map(sides.index, column)) for column in columns)
         measured = {row: row.expression.base for row in rows if isinstance(row.expression, MeasureExpression)}
         measured = {row: base for row, base in measured.items() if base in bases}
@@ -85,8 +99,24 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
         weighing = axes_weighing(axes, availability)
         trees = (axis for axis in axes if axis.key in weighing)
         topped = tuple(axis.key for axis in trees if any(availability.is_topped(base, axis) for base in bases))
-        of_columns = (axes, weighing, topped, tuple(sides), positions)
-        return cls(bases, tuple(balances.values()), *of_columns, domains, tuple(shapes), measured, computed)
+        shown = (axes, weighing, topped, tuple(sides), of_operands, positions)
+        return cls(bases, tuple(balances.values()), *shown, domains, tuple(shapes), measured, computed)
+
+    @property
+    def operand_sides(self) -> Sequence[ReadSide]:
+        """The sides that only operands of formulas read."""
+        return self.sides[len(set().union(*self.columns)) :]
+
+    def in_side(self, side: Side, shared: frozenset[str]) -> Callable[[Sequence[Base]], bool]:
+        """Return what tells whether bases that are read alike are read in a side: in those of columns every one is."""
+        if (side, shared) in self._of_columns:
+            return bool
+        used = self.of_operands.get((side, shared), {})
+        return lambda alike: alike[0] in used
+
+    @cached_property
+    def _of_columns(self) -> frozenset[ReadSide]:
+        return frozenset(self.sides[at] for column in self.columns for at in column)
 
     @cached_property
     def shown(self) -> frozenset[Base]:
@@ -105,11 +135,11 @@ class PlanReads(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def uses(self) -> Mapping[MeasureExpression, Sequence[Row]]:
-        """The formulas of each operand, one operand for each base."""
+        """The formulas of each operand that reads the scenario of a column, one operand for each base."""
         firsts: dict[Base, MeasureExpression] = {}
         uses: dict[MeasureExpression, list[Row]] = defaultdict(list)
         for row, expression in self.formulas.items():
-            for operand in expression.operands:
+            for operand in expression.column_operands:
                 uses[firsts.setdefault(operand.base, operand)].append(row)
         return dict(uses)
 
@@ -147,10 +177,103 @@ def axes_weighing(axes: Sequence[Axis], availability: Availability) -> tuple[str
 
 def shared_with(side: Side, sides: Sequence[Side], bases: Sequence[Base], reader: Reader) -> frozenset[str]:
     """Return the compared scenarios whose scope narrows that of a side; none if they do not narrow it."""
-    compared = compared_with(side, sides)
+    return narrowing(side, compared_with(side, sides), {base.domain for base in bases}, reader)
+
+
+def narrowing(side: Side, compared: frozenset[str], domains: Iterable[str], reader: Reader) -> frozenset[str]:
+    """Return some scenarios if the scope of a side is another within theirs, in some domains; else none."""
     narrows = any(
         reader.shared_cell([term.scenario.id, *compared], domain) != reader.cell(term.scenario.id, domain)
-        for domain in {base.domain for base in bases}
+        for domain in (domains if compared else ())
         for term in side.terms
     )
     return compared if narrows else frozenset()
+
+
+# Operands with a side of their own. A formula is computed inside the cells that the scenarios of all its operands
+# share, as a variance is: these scenarios are its scope, and narrow each side that an operand reads.
+
+
+def formula_read(
+    expression: FormulaExpression, column_read: ColumnRead, make: Callable[[Side, frozenset[str], Scope], ColumnRead]
+) -> ColumnRead:
+    """Return what a formula of a column is computed in: the column read itself, or one within its scope.
+
+    `make` returns the column read of a plan for a side, what narrows it, and a scope.
+    """
+    if not expression.has_own or column_read.scope is not None:
+        return column_read
+    scope = scope_of(expression, column_read.side, column_read.shared)
+    return make(column_read.side, shared_within(column_read.side, scope, column_read.reader), scope)
+
+
+def own_read(
+    operand: OwnExpression, column_read: ColumnRead, make: Callable[[Side, frozenset[str], Scope], ColumnRead]
+) -> ColumnRead:
+    """Return what an operand with a side of its own reads where its formula is computed in a column read."""
+    side, scope = operand.own.under(column_read.side), column_read.scope or frozenset()
+    return make(side, shared_within(side, scope, column_read.reader), scope)
+
+
+def scope_of(expression: FormulaExpression, side: Side, shared: frozenset[str]) -> frozenset[str]:
+    """Return the scenarios whose cells the operands of a formula share; none if all of them read one side alone.
+
+    `shared` are those that narrow the column; they matter if an operand reads its scenario.
+    """
+    read = set(sides_read(expression, side))
+    limits = shared if any(follows for _, follows in read) else frozenset[str]()
+    if len({known for known, _ in read}) == 1 and not limits:
+        return frozenset()
+    return limits.union(term.scenario.id for known, _ in read for term in known.terms)
+
+
+def sides_read(expression: Expression, side: Side, *, follows: bool = True) -> Iterator[tuple[Side, bool]]:
+    """Yield the sides that the operands of a figure read in a side, each with whether it follows that of the column."""
+    if isinstance(expression, MeasureExpression):
+        yield side, follows
+    elif isinstance(expression, OwnExpression):
+        own = expression.own
+        yield from sides_read(expression.part, own.under(side), follows=follows and own.side is None)
+    elif isinstance(expression, FormulaExpression):
+        for part in expression.parts.values():
+            yield from sides_read(part, side, follows=follows)
+
+
+def shared_within(side: Side, scope: frozenset[str], reader: Reader) -> frozenset[str]:
+    """Return the scenarios of a scope that narrow a side, besides its own if it reads only one."""
+    own = {term.scenario.id for term in side.terms}
+    return narrowing(side, scope - own if len(own) == 1 else scope, reader.domains, reader)
+
+
+def leaf_reads(expression: FormulaExpression, within: ColumnRead) -> Mapping[ReadSide, Mapping[Base, None]]:
+    """Return the sides in which the bases of a formula with sides of its own are read, each with these bases."""
+    by_side: dict[ReadSide, dict[Base, None]] = defaultdict(dict)
+    for read, base in leaves_read(expression, within.side, within.scope or frozenset(), within.reader):
+        by_side[read][base] = None
+    return by_side
+
+
+def sides_of_operands(
+    rows: Sequence[Row], columns: Iterable[ReadSide], reader: Reader
+) -> Mapping[ReadSide, Mapping[Base, None]]:
+    """Return the sides that operands of some rows read in some columns, where a formula has one of its own."""
+    by_side: dict[ReadSide, dict[Base, None]] = defaultdict(dict)
+    formulas = [row.expression for row in rows if isinstance(row.expression, FormulaExpression)]
+    for expression in (formula for formula in formulas if formula.has_own):
+        for side, shared in columns:
+            for read, base in leaves_read(expression, side, scope_of(expression, side, shared), reader):
+                by_side[read][base] = None
+    return by_side
+
+
+def leaves_read(
+    expression: Expression, side: Side, scope: frozenset[str], reader: Reader
+) -> Iterator[tuple[ReadSide, Base]]:
+    """Yield the bases below a figure with what they are read in, where it is computed in a side and a scope."""
+    if isinstance(expression, MeasureExpression):
+        yield (side, shared_within(side, scope, reader)), expression.base
+    elif isinstance(expression, OwnExpression):
+        yield from leaves_read(expression.part, expression.own.under(side), scope, reader)
+    elif isinstance(expression, FormulaExpression):
+        for part in expression.parts.values():
+            yield from leaves_read(part, side, scope, reader)

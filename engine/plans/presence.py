@@ -1,18 +1,17 @@
 """Presence: which days hold rows, where balances close, and which days each figure reads."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from functools import reduce
 from itertools import product
 from operator import or_
-from typing import Protocol
 
 from msgspec import Struct
 
 from engine.books.reader import Reader
 from engine.model.aggregation import LookBack, TimeRule
 from engine.model.caching import MOST_KEPT, LazyTable
-from engine.model.calendar.periods import Grain, Period, Span
+from engine.model.calendar.periods import DAY, Grain, Period, Span
 from engine.model.catalogue import Base, DayKey, StockGroup
 from engine.model.errors import Unavailable
 from engine.model.fact_store import Presence
@@ -20,7 +19,7 @@ from engine.model.notes import Note
 from engine.model.scenarios import Reference, Side, TermSpan
 from engine.model.scope import EVERYTHING, NOTHING, Cell
 from engine.model.stopping import watched
-from engine.plans.windows import EMPTY_WINDOW, ColumnRead, DateWindow, DomainRead, IntervalSplits
+from engine.plans.windows import EMPTY_WINDOW, DateWindow, DomainRead, IntervalSplits
 
 # Presence is restricted to the scope of the caller and ignores the filters of the request.
 
@@ -43,7 +42,8 @@ class Coverage(Struct, frozen=True, kw_only=True):
     weeks: int | None  # length of the window, if periods consist of weeks
 
 
-ANCHORED = (TimeRule.CLOSING, TimeRule.AVERAGE)  # time rules that read where a stock group closes
+# Time rules that read where a stock group closes.
+ANCHORED = (TimeRule.CLOSING, TimeRule.AVERAGE, TimeRule.LOWEST, TimeRule.HIGHEST)
 PresenceKey = tuple[str, str, frozenset[str], str | None]  # domain, scenario, compared scenarios, stock group
 
 
@@ -53,12 +53,14 @@ def ask_presence(
     bases: Sequence[Base],
     reader: Reader,
     compared: frozenset[str] = frozenset(),
+    further: Iterable[tuple[Side, frozenset[str]]] = (),
 ) -> "Presences":
     """Ask where the scenarios of some references have rows, in all domains and stock groups that a plan may read.
 
-    `compared` names scenarios whose scope narrows that of every side, besides those that a variance compares.
+    `compared` names scenarios whose scope narrows that of every side, besides those that a variance compares. `further`
+    are the sides of operands, each with the scenarios whose scope narrows it.
     """
-    sides = {(side, compared_with(side, known.sides)) for known in references for side in known.sides}
+    sides = {(side, compared_with(side, known.sides)) for known in references for side in known.sides} | {*further}
     read = frozenset((term.scenario.id, others) for side, others in sides for term in side.terms)
     asked = (tuple(dict.fromkeys((*domains, *(base.domain for base in bases)))), read, tuple(bases), compared)
     known = reader.memo_as_seen(("presences", asked), lambda: SeenDays(known_presences(*asked, reader)), days_of)
@@ -274,9 +276,6 @@ class Presences(Struct, frozen=True):
         )
 
 
-DAY = timedelta(days=1)
-
-
 class WindowResolver(Struct, frozen=True):
     """Resolves which days of a window a base reads: all days for a flow, the days of its time rule for a balance."""
 
@@ -284,8 +283,11 @@ class WindowResolver(Struct, frozen=True):
 
     def window(self, domain_read: DomainRead, base: Base, asked: DateWindow) -> DateWindow:
         """Return the days that a base reads for a window."""
-        asked = self.rule_days(base, asked)
-        return RULES[base.over_time.rule](self, domain_read, base, asked) if asked.spans else EMPTY_WINDOW
+        days, books = self.rule_days(base, asked), self.presences.loaded(domain_read) if asked.step else None
+        if not days.spans or asked.lacks(base.over_time, books, self.presences.reader.catalogue.calendar):
+            return EMPTY_WINDOW
+        rule = TimeRule.AVERAGE if asked.mean_grain and base.over_time.closes else base.over_time.rule
+        return RULES[rule](self, domain_read, base, days)
 
     def rule_days(self, base: Base, asked: DateWindow) -> DateWindow:
         """Return the days that the time rule applies to: the window, or all days before it for an opening balance."""
@@ -333,8 +335,7 @@ class WindowResolver(Struct, frozen=True):
 
     def back(self, _view: DomainRead, base: Base, asked: DateWindow) -> DateWindow:
         """Read all days up to the end of the window, from the start that the base defines."""
-        last = asked.spans[-1].last
-        first = date.min
+        first, last = date.min, asked.spans[-1].last
         if base.over_time.since is LookBack.RANGE:
             first = asked.spans[0].first
         elif base.over_time.since is LookBack.FISCAL_YEAR:
@@ -345,14 +346,23 @@ class WindowResolver(Struct, frozen=True):
         return DateWindow((Span(first, last),), asked.label)
 
     def closes(self, domain_read: DomainRead, base: Base, asked: DateWindow) -> DateWindow:
-        """Read the close of every period that has one; the divisor is the number of periods."""
-        group, grain = self.group(base), base.over_time.grain or self.group(base).grain
+        """Read the close of every period that has one: the number of periods divides a mean, else one is chosen.
+
+        What is chosen closes by the grain that the group declares, else by that of the domain.
+        """
+        group, domain = self.group(base), self.presences.reader.catalogue.domains[base.domain]
+        closing = domain.grain if base.over_time.choose and not group.declared else group.grain
+        grain = base.over_time.grain or asked.mean_grain or closing
         periods = self.presences.periods(domain_read, asked.spans, grain, group)
         spans: list[Span] = []
-        for period in periods:
+        closes: list[int] = []
+        for period in watched(periods):
             inside = tuple(within for span in asked.spans if (within := span.overlap(period.span)))
             anchor = self.presences.anchor(domain_read, group, DateWindow(inside, period.label))
             spans.extend(anchor.window.spans if anchor else ())
+            closes.append(len(spans))
+        if base.over_time.choose:
+            return DateWindow(tuple(spans), asked.label, closes=tuple(closes))
         return DateWindow(tuple(spans), asked.label, divisor=max(len(periods), 1))
 
 
@@ -362,39 +372,6 @@ RULES: Mapping[TimeRule, Callable[[WindowResolver, DomainRead, Base, DateWindow]
     TimeRule.LAST_KNOWN: WindowResolver.back,
     TimeRule.TO_DATE: WindowResolver.back,
     TimeRule.AVERAGE: WindowResolver.closes,
+    TimeRule.LOWEST: WindowResolver.closes,
+    TimeRule.HIGHEST: WindowResolver.closes,
 }
-
-
-class DayPlan(Protocol):
-    """What a plan of figures and a plan of rows have in common: the days that they read, and where rows lie."""
-
-    @property
-    def reader(self) -> Reader:
-        """The reader of the books."""
-
-    @property
-    def presences(self) -> Presences:
-        """Where the scenarios have rows."""
-
-    @property
-    def window_resolver(self) -> WindowResolver:
-        """The resolver of the days on which a balance is read."""
-
-    @property
-    def bases(self) -> Sequence[Base]:
-        """The bases that are summed."""
-
-    @property
-    def distinct_reads(self) -> Sequence[ColumnRead]:
-        """The windows of every side, each once."""
-
-    @property
-    def grain(self) -> Grain:
-        """The grain of the range."""
-
-    @property
-    def is_undated(self) -> bool:
-        """Whether the range is that of rows without a date."""
-
-    def base_windows(self, base: Base, column_read: ColumnRead) -> tuple[DateWindow, ...]:
-        """Return the days that a base reads for each window of a column read."""

@@ -29,7 +29,7 @@ from engine.plans.window_size import (
     values_at_most,
     values_in_windows,
 )
-from engine.queries.values import Ranking
+from engine.queries.values import MAX_MET, Ranking
 
 MOST_FIGURES = 1_000_000  # that a report shows
 MOST_COMPUTED = 4 * MOST_FIGURES  # that a ranking chooses from
@@ -79,11 +79,12 @@ def report_size(
     high, the combinations that hold rows are counted, until they are too many. What `top` leaves out is not shown, but
     it is computed. `admit` is called before anything is counted, with how much; what it raises ends the count.
     """
-    if plan.framed and ranking is not None and ranking.top is not None:
-        return framed_size(plan, ranking.top, admit)
-    figures, columns = len(plan.rows) * len(plan.query.columns), len(plan.query.columns)
+    if plan.framed and ranking is not None:
+        return framed_size(plan, ranking.top or MAX_MET, admit)
+    figures, columns = len(plan.rows) * plan.query.width, read_count(plan)
     groups = most_groups // max(columns, 1)
-    shown = (MOST_COMPUTED if ranking is not None and ranking.top is not None else MOST_FIGURES) // max(figures, 1)
+    folds = ranking is not None and (ranking.top is not None or bool(ranking.conditions))
+    shown = (MOST_COMPUTED if folds else MOST_FIGURES) // max(figures, 1)
     most, each = min(groups, shown), places_of_each(plan)  # as many places fit, the total included
     totals = each if plan.query.nests else 1
     combinations = most_combinations(plan) if each else 0
@@ -112,6 +113,11 @@ def report_size(
     return size
 
 
+def read_count(plan: FigurePlan) -> int:
+    """Return how many columns are read: those of the query, and the sides that only operands of formulas read."""
+    return len(plan.query.columns) + len(plan.reads.operand_sides)
+
+
 def framed_size(plan: FigurePlan, top: int, admit: Callable[[ReportSize], None]) -> ReportSize:
     """Return the size of a ranked report whose sums stay in frames: what it shows, and the sums of all members.
 
@@ -119,12 +125,12 @@ def framed_size(plan: FigurePlan, top: int, admit: Callable[[ReportSize], None])
     """
     inner = prod(len(axis.ids) + plan.query.nests for axis in plan.axes[1:])
     places = (top + 1) * inner * places_of_each(plan) + 1
-    size = ReportSize(places * len(plan.rows) * len(plan.query.columns), places)
+    size = ReportSize(places * len(plan.rows) * plan.query.width, places)
     combinations = prod(len(axis.ids) for axis in plan.axes)
     sums = sum(batch.splits.count * combinations * len(batch.bases) for batch in watched(plan.batches))
     if len(plan.axes) == 1 or sums <= MAX_UNCOUNTED:
         return replace(size, sums=sums)
-    columns = len(plan.query.columns)
+    columns = read_count(plan)
     admit(ReportSize(0, 0, counted=min(combinations, MOST_GROUPS // columns - 1) * columns))
     return replace(size, sums=sum(sums_of(batch, plan) for batch in watched(plan.batches)))
 
@@ -168,11 +174,12 @@ def one_column(plan: FigurePlan) -> Iterator[FigurePlan]:
     """Yield the plan of one column over the whole range: the plan of all columns and periods reads its days as well.
 
     A window that replaces the range depends on the last period of the breakdown, so that such columns do not qualify.
+    Operands with sides of their own may have such windows.
     """
     columns = plan.query.columns
     chosen = [column for column in columns if not any(side.has_window for side in column.reference.sides)]
     breakdown = tuple(dimension for dimension in plan.query.breakdown if not dimension.grain)
-    if chosen and (plan.query.time or len(columns) > 1):
+    if chosen and not plan.reads.operand_sides and (plan.query.time or len(columns) > 1):
         query = replace(plan.query, columns=tuple(chosen[:1]), breakdown=breakdown, time=())
         yield replace(plan, query=query)
 
@@ -228,7 +235,7 @@ def parts_of(read: FactRead, inside: Sequence[Span], presence: Presence) -> Iter
 
 def refuse_too_many_shown(plan: FigurePlan, places: int) -> None:
     """Raise BadArguments if a ranking shows more figures at its places than a report shows."""
-    if places * len(plan.rows) * len(plan.query.columns) > MOST_FIGURES:
+    if places * len(plan.rows) * plan.query.width > MOST_FIGURES:
         raise too_many(plan)
 
 

@@ -1,6 +1,6 @@
 """Row plans: which rows make a figure, and which figures are sums of row contributions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from operator import or_
 
@@ -13,78 +13,21 @@ from engine.model.aggregation import TimeRule
 from engine.model.calendar.periods import WITHOUT_DATE, Grain, Span
 from engine.model.catalogue import ROW_COUNT, Base, Metric
 from engine.model.errors import BadArguments, DimensionUnavailable, GrainUnavailable, UnknownName
-from engine.model.exact import ONE, Exact
+from engine.model.exact import ONE
 from engine.model.fact_store import DATE, PERIOD, RowSlice
-from engine.model.formulas import linear_terms
 from engine.model.scenarios import ALL_DAYS, Side, TermSpan
 from engine.model.scope import NOTHING, AmountRange, Cell, CodeSet, Conjunction
 from engine.plans.availability import BALANCE_WITHOUT_DATE, why_not_weighed, why_not_window
 from engine.plans.base_groups import base_groups
 from engine.plans.day_causes import DayCauses
+from engine.plans.expressions import Expression, FormulaExpression, LinearTerm, operands_of, terms_of
 from engine.plans.measure import Batch, batch_of, batch_shapes
 from engine.plans.presence import Presences, WindowResolver, ask_presence
-from engine.plans.rows import Expression, FormulaExpression, MeasureExpression, metric_expression, statement_rows
+from engine.plans.rows import metric_expression, statement_rows
 from engine.plans.term_reads import LastKnownSplits, last_known_across, last_known_read, last_known_splits
 from engine.plans.weights import BaseWeights, base_weights, factors_of
 from engine.plans.windows import EMPTY_WINDOW, ColumnRead, DateWindow, DomainRead, shifted_window, split_intervals
 from engine.queries.rows import LineReference, RowQuery
-
-# Linear figures: figures to which each row contributes an amount.
-
-
-TOGETHER = (TimeRule.SUM, TimeRule.CLOSING, TimeRule.TO_DATE)  # time rules whose terms can be added up row by row
-
-
-class LinearTerm(Struct, frozen=True):
-    """A base times a coefficient."""
-
-    coefficient: Exact
-    base: Base
-
-
-def terms_of(expression: Expression) -> tuple[LinearTerm, ...] | None:
-    """Return the linear terms of a figure, or None if it is not a sum of row contributions.
-
-    A measured figure is one term. A formula is linear if it adds up sums of one domain.
-    """
-    if isinstance(expression, MeasureExpression):
-        return (LinearTerm(ONE, expression.base),)
-    found = linear(expression)
-    if found is None or len({term.base.domain for term in found}) > 1:
-        return None
-    adds_up = (term.base.over_members.is_additive and term.base.over_time.rule in TOGETHER for term in found)
-    return tuple(found) if all(adds_up) else None
-
-
-def linear(expression: FormulaExpression) -> list[LinearTerm] | None:
-    """Return the terms that a formula adds up, or None if it is not linear."""
-    found: list[LinearTerm] = []
-    for name, factor in linear_terms(expression.formula) or ():
-        part = expression.parts[name]
-        terms = [LinearTerm(ONE, part.base)] if isinstance(part, MeasureExpression) else linear(part)
-        if terms is None:
-            return None
-        found += [LinearTerm(factor * term.coefficient, term.base) for term in terms]
-    return found or None
-
-
-def operands_of(expression: Expression) -> Iterator[Expression]:
-    """Yield the distinct linear figures that a figure is computed from."""
-    seen: set[str] = set()
-    for part in parts_of(expression):
-        if part.reference not in seen:
-            seen.add(part.reference)
-            yield part
-
-
-def parts_of(expression: Expression) -> Iterator[Expression]:
-    """Yield the linear figures below a formula, with repetitions."""
-    for part in expression.parts.values() if isinstance(expression, FormulaExpression) else ():
-        if terms_of(part) is not None:
-            yield part
-        else:
-            yield from parts_of(part)
-
 
 # Row plans: the days of all terms are split into intervals; in each interval, the plan reads the rows that some term
 # counts. Without a figure, it reads every row.
@@ -110,6 +53,19 @@ class WeightedTerm(Struct, frozen=True):
         return Cell.of([Conjunction.of(codes, self.ranges)])
 
 
+class RowPart(Struct, frozen=True, eq=False):
+    """The rows of a span, or of all days, that some terms count; with `leaves`, those of its leaves alone."""
+
+    span: Span | None
+    counted: tuple[WeightedTerm, ...]
+    leaves: pl.DataFrame | None = None
+
+    @property
+    def cell(self) -> Cell:
+        """The leaves that any of its terms counts."""
+        return reduce(or_, (weighted_term.cell for weighted_term in self.counted), NOTHING)
+
+
 class NamedFigure(Struct, frozen=True):
     """A figure to inspect, with the label of its metric or line."""
 
@@ -125,7 +81,7 @@ class RowPlan(Struct, frozen=True, eq=False, dict=True):
     side: Side
     named: NamedFigure | None
     presences: Presences
-    before_close: bool = False  # reads every day of the range also for a closing balance
+    days: DateWindow | None = None  # that each term reads in place of its own
 
     @property
     def expression(self) -> Expression | None:
@@ -196,9 +152,9 @@ class RowPlan(Struct, frozen=True, eq=False, dict=True):
         return tuple(
             WeightedTerm(
                 term,
-                self._window_of(term.base),
+                self._window_of(term.base) if self.expression else self.window,
                 base_weights(term.base, self.reader, self.query.filters, (), factors),
-                self.reader.ranges_of(term.base),
+                self.reader.ranges_of(term.base) if self.expression else self.query.choices.ranges,
             )
             for term in terms
         )
@@ -215,9 +171,7 @@ class RowPlan(Struct, frozen=True, eq=False, dict=True):
     def _window_of(self, base: Base) -> DateWindow:
         if self.is_unknown:
             return EMPTY_WINDOW
-        if self.before_close and base.over_time.closes and not base.over_time.opening:
-            return self.window
-        return self.window_resolver.window(self.domain_read, base, self.window)
+        return self.days or self.window_resolver.window(self.domain_read, base, self.window)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -227,21 +181,21 @@ class RowPlan(Struct, frozen=True, eq=False, dict=True):
         texts = (name for name in domain.inspect_columns if name not in held and name != domain.time_column)
         return (*held, *texts)
 
-    def reads(self, limit: int, last: Sequence[pl.DataFrame]) -> Iterator[FactRead]:
-        """Yield the reads of up to `limit` rows of each interval, in order, with the columns of `columns`.
+    def parts(self, last: Sequence[pl.DataFrame]) -> Iterator[RowPart]:
+        """Yield the parts of the rows, in order.
 
         `last` holds the last leaves of each interval of a last known value.
         """
         if self.last_known is not None:
             for interval, leaves in zip(self.last_splits.spans, last, strict=True):
                 if self.term_span.days.holds(interval.first) and not leaves.is_empty():
-                    yield self.read(interval, [self.last_known], limit, leaves.drop(PERIOD) if self.leaves else None)
+                    yield RowPart(interval, (self.last_known,), leaves.drop(PERIOD) if self.leaves else None)
             return
         if self.window.is_undated:
-            yield self.read(WITHOUT_DATE, self.weighted_terms, limit)
+            yield RowPart(WITHOUT_DATE, self.weighted_terms)
             return
         if self.query.period is None and self.expression is None:
-            yield self.read(None, self.weighted_terms, limit)
+            yield RowPart(None, self.weighted_terms)
             return
         windows = [weighted_term.window for weighted_term in self.weighted_terms]
         for interval in split_intervals(windows, self.domain_read.boundaries):
@@ -249,27 +203,23 @@ class RowPlan(Struct, frozen=True, eq=False, dict=True):
                 term for term in self.weighted_terms if any(span.holds(interval.first) for span in term.window.spans)
             ]
             if self.term_span.days.holds(interval.first):
-                yield self.read(interval, counted, limit)
+                yield RowPart(interval, tuple(counted))
 
-    def read(
-        self,
-        span: Span | None,
-        counted: Sequence[WeightedTerm],
-        limit: int | None = None,
-        leaves: pl.DataFrame | None = None,
-    ) -> FactRead:
-        """Return the read of up to `limit` rows of a span and some leaves that any of the terms counts."""
+    def read(self, part: RowPart, limit: int | None = None, columns: Collection[str] | None = None) -> FactRead:
+        """Return the read of up to `limit` rows of a part: in order, or in any order with some columns alone."""
+        is_ordered = columns is None
+        names = self.columns if columns is None else tuple(name for name in self.columns if name in columns)
         asked = RowSlice(
             domain=self.query.domain.key,
             scenario=self.term_span.term.scenario.id,
-            span=span,
-            columns=self.columns,
+            span=part.span,
+            columns=names or (DATE,),
             limit=limit,
-            leaves=leaves,
-            ranks=self.ranks,
+            leaves=part.leaves,
+            ranks=self.ranks if is_ordered else {},
+            is_ordered=is_ordered,
         )
-        cell = reduce(or_, (weighted_term.cell for weighted_term in counted), NOTHING)
-        return FactRead(asked, cell, self.query.compared)
+        return FactRead(asked, part.cell, self.query.compared)
 
     @cached_property
     def ranks(self) -> Mapping[str, pl.Series]:
@@ -339,13 +289,14 @@ def plan_rows(query: RowQuery, reader: Reader) -> RowPlan | None:
     bases = [term.base for term in terms_of(named.expression) or ()] if named else []
     presences = ask_presence([query.side], [query.domain.key], bases, reader, query.compared)
     plan = RowPlan(query, reader, query.side, named, presences)
-    refuse_finer_window(plan)
+    refuse_window(plan, bases)
     return plan
 
 
-def refuse_finer_window(plan: RowPlan) -> None:
-    """Raise GrainUnavailable if the window begins or ends inside a period of the data."""
+def refuse_window(plan: RowPlan, bases: Sequence[Base]) -> None:
+    """Raise GrainUnavailable if the window begins or ends inside a period of the data, or bases have no such step."""
     why = why_not_window(plan.query.domain, plan.window, plan.reader.catalogue.calendar)
+    why = next(filter(None, map(plan.window.why_not, bases)), why)
     if why is not None:
         raise GrainUnavailable(
             f"{plan.side.key} cannot be asked this way: {why}.",

@@ -1,7 +1,6 @@
 """Rows: the lines of a statement or the metrics of a call, each with its expression."""
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,7 +8,6 @@ from msgspec.structs import replace
 from engine.books.reader import Reader, label_of
 from engine.model.catalogue import (
     Base,
-    DayKey,
     Favourable,
     Format,
     FormulaLine,
@@ -22,108 +20,16 @@ from engine.model.catalogue import (
     Style,
 )
 from engine.model.errors import Unavailable
-from engine.model.evaluation import ColumnFormula
 from engine.model.exact import ONE, Exact
-from engine.model.formulas import FigureKind, FigureType, Formula, is_linear, linear_terms, renamed, replaced
+from engine.model.formulas import MONEY_KINDS, FigureKind, FigureType, Formula, linear_terms
+from engine.model.functions import LENGTH_TYPES, OwnOperand, metrics_of, operands_in
 from engine.model.members.trees import RaggedNodes
-from engine.model.scope import OWN
+from engine.model.scenarios import resolve_own_side
+from engine.model.scope import OWN, OwnCut
+from engine.plans.expressions import Expression, FormulaExpression, LengthExpression, MeasureExpression, OwnExpression
 from engine.queries.values import AdHocFormula
 
 KEPT_FORMULA = 64  # the size of the memo of a request's formula, in members: each member of a memo is some bytes
-
-
-class MeasureExpression(Struct, frozen=True, eq=False):
-    """A figure read from the facts."""
-
-    base: Base
-    type: FigureType
-    name: str  # its name in notes
-    reference: str  # its name in the `metric` filter of an inspection
-
-    @property
-    def bases(self) -> tuple[Base, ...]:
-        """The base itself."""
-        return (self.base,)
-
-    @property
-    def operands(self) -> tuple["MeasureExpression", ...]:
-        """Itself."""
-        return (self,)
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether it does nothing but add figures up."""
-        return True
-
-
-class FormulaExpression(Struct, frozen=True, eq=False, dict=True):
-    """A figure computed from other figures."""
-
-    formula: Formula
-    parts: Mapping[str, "Expression"]
-    type: FigureType
-    name: str
-    reference: str  # "" for a formula of a request, which no inspection knows
-
-    @cached_property
-    def in_columns(self) -> ColumnFormula:
-        """The formula as it is computed, with the types of its operands."""
-        types = {name: operand.type for name, operand in self.inputs.items()}
-        return ColumnFormula(replaced(self.formula, self._written_out), types)
-
-    @cached_property
-    def inputs(self) -> Mapping[str, "Expression"]:
-        """What it is computed of: its parts, and of those that add a constant their operands.
-
-        A formula that is used by name is computed as written out. Only the constant of a missing sum tells them apart.
-        """
-        inputs: dict[str, Expression] = {}
-        for name, part in self.parts.items():
-            if name in self._written_out and isinstance(part, FormulaExpression):
-                inputs |= {f"{name}({inner})": operand for inner, operand in part.inputs.items()}
-            else:
-                inputs[name] = part
-        return inputs
-
-    @cached_property
-    def _written_out(self) -> Mapping[str, Formula]:
-        """The formulas of the parts that add a constant, by name; their operands have the part's name before theirs."""
-        formulas = {}
-        for name, part in self.parts.items():
-            if isinstance(part, FormulaExpression) and not part.type.additive:
-                formula = part.in_columns.formula
-                if is_linear(formula):
-                    formulas[name] = renamed(formula, {inner: f"{name}({inner})" for inner in formula.names})
-        return formulas
-
-    @cached_property
-    def types(self) -> Mapping[str, FigureType]:
-        """The types of the parts."""
-        return {name: part.type for name, part in self.parts.items()}
-
-    @cached_property
-    def bases(self) -> tuple[Base, ...]:
-        """The distinct bases below the formula."""
-        return tuple(dict.fromkeys(base for part in self.parts.values() for base in part.bases))
-
-    @cached_property
-    def operands(self) -> tuple[MeasureExpression, ...]:
-        """The figures below the formula that are read from the facts, one for each base."""
-        each = (operand for part in self.parts.values() for operand in part.operands)
-        return tuple({operand.base: operand for operand in each}.values())
-
-    @cached_property
-    def day_bases(self) -> Mapping[DayKey, Base]:
-        """A base below the formula for each of the days that decide on its figures."""
-        return {base.day_key: base for base in self.bases}
-
-    @cached_property
-    def adds_up(self) -> bool:
-        """Whether it does nothing but add figures up, nor does any formula that it is made of."""
-        return linear_terms(self.formula) is not None and all(part.adds_up for part in self.parts.values())
-
-
-Expression = MeasureExpression | FormulaExpression
 
 
 def metric_expression(metric: Metric, reader: Reader) -> Expression:
@@ -136,8 +42,58 @@ def new_metric_expression(metric: Metric, reader: Reader) -> Expression:
     """Return a new expression of a metric."""
     if isinstance(metric.body, Base):
         return MeasureExpression(metric.body, metric.type, metric.key, metric.key)
-    parts = {name: metric_expression(reader.catalogue.metrics[name], reader) for name in metric.body.names}
+    parts = parts_of(metric.body, lambda name: operand_expression(name, reader), reader)
     return FormulaExpression(metric.body, parts, metric.type, metric.key, metric.key)
+
+
+def parts_of(formula: Formula, expression_of: Callable[[str], Expression], reader: Reader) -> dict[str, Expression]:
+    """Return the expressions of the operands of a formula by their names; `expression_of` gives those of figures.
+
+    What a reader cannot see has no expression: such a formula does not exist for them.
+    """
+    parts: dict[str, Expression] = {}
+    for operand in operands_in(formula):
+        part = expression_of(operand.figure)
+        if isinstance(operand, OwnOperand) and operand.cuts:
+            dimensions = reader.catalogue.dimensions
+            cuts = tuple(OwnCut(key, dimensions[key].leaf, ids) for key, ids in operand.cuts)
+            part = with_members(part, cuts, operand.cut_name, reader)
+        if isinstance(operand, OwnOperand) and operand.own:
+            own = resolve_own_side(operand.own, reader.scenarios)
+            if own is None:
+                raise Unavailable(f"{operand.name} names a scenario that does not exist.")
+            part = OwnExpression(part, own, operand.name)
+        parts[operand.name] = part
+    return parts
+
+
+def with_members(part: Expression, cuts: tuple[OwnCut, ...], name: str, reader: Reader) -> Expression:
+    """Return a figure of some members, whatever filters and rows say of them; those that it has of its own stay."""
+    match part:
+        case MeasureExpression(base=base):
+            own, dimensions = {cut.leaf for cut in base.own}, reader.catalogue.domains[base.domain].dimensions
+            more = tuple(cut for cut in cuts if cut.leaf not in own and cut.leaf in dimensions)
+            key = ("own base", base, more)
+            with_own = reader.memo_as_seen(key, lambda: replace(base, own=(*base.own, *more)))
+            return replace(part, base=with_own, name=name)
+        case FormulaExpression(parts=parts):
+            return replace(part, parts={key: with_members(known, cuts, name, reader) for key, known in parts.items()})
+        case OwnExpression(part=inner):
+            return replace(part, part=with_members(inner, cuts, name, reader))
+    return part
+
+
+def operand_expression(name: str, reader: Reader) -> Expression:
+    """Return the expression of a name in a formula: a length, a metric, or the line of a statement by it."""
+    if name in LENGTH_TYPES:
+        return LengthExpression(name)
+    if name in reader.catalogue.metrics:
+        return metric_expression(reader.catalogue.metrics[name], reader)
+    line, statement = reader.catalogue.line_named(name)
+    expression = line_expression(line, statement, reader)
+    if expression is None:
+        raise Unavailable(f"{name} is a heading and has no figures.")
+    return expression
 
 
 def node_expression(line: RollupLine, node: str, name: str, statement: str) -> MeasureExpression:
@@ -154,10 +110,12 @@ def line_expression(line: Line, statement: Statement, reader: Reader) -> Express
         case RollupLine():
             return node_expression(line, line.node, line.key, statement.key)
         case FormulaLine(formula=formula, type=figure, key=key):
-            parts = {}
-            for name in formula.names:
+
+            def part_of(name: str) -> Expression:
                 part = line_expression(lines[name], statement, reader) if name in lines else None
-                parts[name] = part or metric_expression(reader.catalogue.metrics[name], reader)
+                return part or operand_expression(name, reader)
+
+            parts = parts_of(formula, part_of, reader)
             return FormulaExpression(formula, parts, figure, key, f"{statement.key}.{key}")
     return None
 
@@ -224,7 +182,7 @@ def line_rows(line: Line, statement: Statement, reader: Reader) -> Iterator[Row]
 def reversed_by(formula: Formula) -> str | None:
     """Return the only name of a formula if the formula shows it with the other sign, None otherwise."""
     match linear_terms(formula):
-        case [(name, factor)] if factor.numerator < 0:
+        case [(name, factor)] if factor.numerator < 0 and name in metrics_of(formula):
             return name
     return None
 
@@ -253,8 +211,8 @@ def formula_row(asked: AdHocFormula, reader: Reader) -> Row:
     """
 
     def make() -> Row:
-        parts = {name: metric_expression(reader.catalogue.metrics[name], reader) for name in asked.formula.names}
-        is_money = asked.type.kind in (FigureKind.MONEY, FigureKind.PRICE)
+        parts = parts_of(asked.formula, lambda name: operand_expression(name, reader), reader)
+        is_money = asked.type.kind in MONEY_KINDS
         return Row(
             key=asked.alias,
             label=asked.alias,

@@ -7,15 +7,19 @@ from datetime import date
 import polars as pl
 
 from engine.books.reader import FactRead
-from engine.model.calendar.periods import DAY, Period, Span
+from engine.model.calendar.periods import DAY, WITHOUT_DATE, Period, Span
 from engine.model.catalogue import Base
+from engine.model.errors import BadArguments
 from engine.model.fact_store import (
+    DATE,
     PERIOD,
     ROWS,
     SPAN,
+    VALUE,
     Aggregate,
     DistinctSlice,
     LastKnownSlice,
+    RowSlice,
     Slice,
     unchanged,
 )
@@ -31,6 +35,8 @@ from engine.plans.windows import DateWindow, DomainRead, IntervalSplits, Run, sp
 
 
 TERM = "term"
+FIRST, LAST = "first_day", "last_day"  # of a span
+MAX_RANKED = 2_000_000  # rows of a scenario whose amounts are ranked together
 
 
 class LastKnownSplits(IntervalSplits):
@@ -103,7 +109,9 @@ def last_known_splits(
 
 
 def read_of_term(domain_read: DomainRead, term_span: TermSpan, splits: Sequence[Span], group: BaseGroup) -> FactRead:
-    """Return the read of one term span, by interval and class: its sums, or the codes that it counts, one a row."""
+    """Return the read of one term span, by interval and class: its sums, or the codes or amounts of its rows."""
+    if group.ranked:
+        return ranked_read(domain_read, term_span, splits, group, group.ranked)
     if not group.counted:
         read = sums_read(domain_read, term_span, splits, group.keys, group.aggregates, group.cut)
         return read.pipe(lambda sums: sum_by_class(sums, group))
@@ -117,6 +125,49 @@ def read_of_term(domain_read: DomainRead, term_span: TermSpan, splits: Sequence[
         groups=group.class_codes,
     )
     return FactRead(asked, group.cut, domain_read.shared).pipe(moved_by(before))
+
+
+def ranked_read(
+    domain_read: DomainRead, term_span: TermSpan, splits: Sequence[Span], group: BaseGroup, measure: str
+) -> FactRead:
+    """Return the read of the amounts of one term span: SPAN, the classes of the keys, VALUE, a row each."""
+    spans, before = spans_of_term(term_span, splits)
+    asked = RowSlice(
+        domain=domain_read.domain,
+        scenario=term_span.term.scenario.id,
+        span=Span(spans[0].first, spans[-1].last) if spans else Span(date.min, date.min),
+        columns=(DATE, *group.keys, measure),
+        limit=MAX_RANKED + 1,
+    )
+
+    def by_interval(rows: pl.LazyFrame) -> pl.LazyFrame:
+        known = rows.map_batches(refuse_too_many, predicate_pushdown=False, slice_pushdown=False)
+        value = pl.col(measure).alias(VALUE)
+        return in_spans(known, spans).with_columns(group.class_columns).select(SPAN, *group.keys, value)
+
+    return FactRead(asked, group.cut, domain_read.shared).pipe(by_interval).pipe(moved_by(before))
+
+
+def refuse_too_many(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows to rank; BadArguments if they are more than one report ranks."""
+    if rows.height > MAX_RANKED:
+        raise BadArguments(
+            f"The report would rank more than {MAX_RANKED:,} amounts of one scenario. To get fewer, choose a shorter "
+            "range, filter a dimension, or ask for earlier periods in a call of their own.",
+            field="period_start",
+        )
+    return rows
+
+
+def in_spans(rows: pl.LazyFrame, spans: Sequence[Span]) -> pl.LazyFrame:
+    """Return the rows of some ascending spans, with SPAN, the position of their span."""
+    if WITHOUT_DATE in spans:
+        return rows.with_columns(pl.lit(0, pl.UInt32).alias(SPAN))
+    schema = {FIRST: pl.Date, LAST: pl.Date, SPAN: pl.UInt32}
+    bounds = [(span.first, span.last, at) for at, span in enumerate(watched(spans))]
+    begun = pl.LazyFrame(bounds, schema, orient="row").set_sorted(FIRST)
+    joined = rows.sort(DATE).join_asof(begun, left_on=DATE, right_on=FIRST)
+    return joined.filter(pl.col(DATE) <= pl.col(LAST))
 
 
 def sums_read(

@@ -1,19 +1,18 @@
 """Variances of a plan: two sides of a figure, where a missing one counts as 0, and their difference."""
 
-from collections.abc import Hashable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from operator import sub
 
 from msgspec import Struct
 
-from engine.model.catalogue import Base
 from engine.model.evaluation import KeyedFigures, added, is_whole
 from engine.model.exact import ZERO, Exact
 from engine.model.formulas import Figure, Nothing
 from engine.model.scenarios import Variance
 from engine.model.stopping import watched
+from engine.plans.expressions import Expression
 from engine.plans.figures import Figures
-from engine.plans.rows import Expression, Row
+from engine.plans.rows import Row
 from engine.plans.windows import ColumnRead
 
 
@@ -25,7 +24,7 @@ class Variances(Struct, frozen=True, eq=False, dict=True):
     def by_row(self, variance: Variance, a: ColumnRead, b: ColumnRead) -> KeyedFigures[Row]:
         """Return the variances of the rows of the plan between two column reads, by place; a header has none."""
         of_a, of_b, found = self.figures.by_row(a), self.figures.by_row(b), KeyedFigures[Row]()
-        if not variance.relative:
+        if not variance.relative and variance.only is None:
             units, none = of_b.denominators, (None,) * len(self.figures.places)
             alike = {row: unit for row, unit in of_a.denominators.items() if units.get(row) == unit}
             pairs = [(row, of_a.numerators[row], of_b.numerators[row]) for row in alike]
@@ -48,7 +47,7 @@ class Variances(Struct, frozen=True, eq=False, dict=True):
         """
         figures = self.figures
         of_a, of_b = figures.of(expression, a), figures.of(expression, b)
-        if not variance.relative and is_whole(of_a) and is_whole(of_b):
+        if not variance.relative and variance.only is None and is_whole(of_a) and is_whole(of_b):
             differences = added([(False, of_a), (True, of_b)])
             if differences is not None:
                 return differences
@@ -76,19 +75,5 @@ class Variances(Struct, frozen=True, eq=False, dict=True):
 
     def counts_as_zero(self, expression: Expression, column_read: ColumnRead, time: int) -> bool:
         """Tell whether a missing figure means 0: its window holds other rows, is closed and loaded to its end."""
-        return all(self._is_zero(base, column_read, time) for base in expression.bases)
-
-    def _is_zero(self, base: Base, column_read: ColumnRead, time: int) -> bool:
-        key = (base.day_key, column_read, time)
-        known = self._zeros.get(key)
-        if known is None:
-            window_resolver, grain = self.figures.plan.window_resolver, self.figures.plan.query.asked.grain
-            domain_read, window = column_read.domain_read(base.domain), column_read.windows[time]
-            holds = window_resolver.holds(domain_read, base, window)
-            known = self._zeros[key] = holds and window_resolver.is_complete(domain_read, base, window, grain)
-        return known
-
-    @cached_property
-    def _zeros(self) -> dict[Hashable, bool]:
-        """Whether a missing figure means 0, by what decides on it: a domain, a time rule and a window."""
-        return {}
+        means_zero = self.figures.day_causes.means_zero
+        return all(means_zero(base, column_read, time) for base in expression.bases)

@@ -189,11 +189,12 @@ def base_weights(
     Ids of the catalogue that no load has brought match nothing; `tieout check` lists them.
     """
     weights: dict[str, Leaves] = {}
-    last_cuts = {cut.dimension: cut for cut in base.where}
+    last_cuts = {cut.dimension: cut for cut in base.kept}
     for cut in base.where:
         members = reader.members(cut.dimension)
-        leaves = members.joined(filter(members.has, cut.ids))
-        multiply(weights, members.leaf, leaves if last_cuts[cut.dimension] is cut else dict.fromkeys(leaves, ONE))
+        leaves = reader.cut_leaves(cut) if cut.deny else members.joined(filter(members.has, cut.ids))
+        weighs = last_cuts.get(cut.dimension) is cut
+        multiply(weights, members.leaf, leaves if weighs else dict.fromkeys(leaves, ONE))
     hierarchies = frozenset(last_cuts)
     broken_down = {axis.key for axis in axes}
     for known in filters:

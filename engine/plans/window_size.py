@@ -1,8 +1,9 @@
 """Window size: how many values the windows of figures that do not add up read, from counts alone.
 
-Sums of windows that overlap are differences of two cumulated sums. The last rows of leaves, and the least and largest
-amounts are not: each window reads the values of all its days anew. A report whose windows read too many is refused
-before any amount is read. Members are counted in one pass, however many windows there are: what is read bounds them.
+Sums of windows that overlap are differences of two cumulated sums. The last rows of leaves, the least and largest
+amounts and closes, and percentiles are not: each window reads the values of all its days anew. A report whose windows
+read too many is refused before any amount is read. Members are counted in one pass, however many windows there are:
+what is read bounds them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,16 +33,24 @@ MOST_COMBINED = 50_000_000  # amounts that windows put together, each in each in
 
 def values_in_windows(batch: Batch, plan: FigurePlan) -> int:
     """Return how many values the windows of a batch read. Raises BadArguments if they are more than a report reads."""
-    held = leaves_held(batch, plan) if is_last_known(batch) else members_held(batch, plan)
+    held = count_of(batch)(batch, plan)
     if held > most_of(batch):
         raise too_many_values(batch, held, plan)
     return held
 
 
+def count_of(batch: Batch) -> Callable[[Batch, FigurePlan], int]:
+    """Return what counts the values that the windows of a batch read."""
+    if batch.group.ranked:
+        return amounts_ranked
+    return leaves_held if is_last_known(batch) else members_held
+
+
 def unbounded(plan: FigurePlan) -> Iterator[Batch]:
     """Yield the batches whose windows may read too many values; the members that there are tell that most do not."""
     for batch in watched(plan.batches):
-        if (is_last_known(batch) or combines(batch)) and values_at_most(batch, plan) > most_of(batch):
+        is_above = (is_last_known(batch) or combines(batch)) and values_at_most(batch, plan) > most_of(batch)
+        if batch.group.ranked or is_above:
             yield batch
 
 
@@ -52,8 +61,10 @@ def is_last_known(batch: Batch) -> bool:
 
 def combines(batch: Batch) -> bool:
     """Tell whether the windows of a batch put values together that do not add up; months that are kept are few."""
+    if batch.memo is not None:
+        return False
     parts = (part for base in batch.bases for part in accumulators_of(base))
-    return batch.memo is None and any(part.combine is not add for part in parts)
+    return any(base.over_time.choose for base in batch.bases) or any(part.combine is not add for part in parts)
 
 
 def is_wide(batch: Batch) -> bool:
@@ -111,6 +122,11 @@ def members_held(batch: Batch, plan: FigurePlan) -> int:
         for at, *classes, values in watched(frame.iter_rows(), plan.stop):
             found += times[at] * values * len(group.targets(tuple(classes), subtotals=batch.subtotals))
     return found
+
+
+def amounts_ranked(batch: Batch, plan: FigurePlan) -> int:
+    """Return how many amounts the windows of a batch rank at most, each as often as one reads it."""
+    return rows_counted(batch, plan) * max(times_read(batch), default=0)
 
 
 def values_by_class(group: BaseGroup) -> Callable[[pl.LazyFrame], pl.LazyFrame]:

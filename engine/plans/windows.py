@@ -11,10 +11,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.books.reader import Reader
+from engine.model.aggregation import TimeAggregation
 from engine.model.caching import LazyTable, cached_method
 from engine.model.calendar.calendar import Calendar
-from engine.model.calendar.periods import UNDATED_CODE, WITHOUT_DATE, Grain, PeriodRange, Span
-from engine.model.scenarios import Side, TermSpan
+from engine.model.calendar.periods import DAY, UNDATED_CODE, WITHOUT_DATE, Grain, PeriodRange, Span
+from engine.model.calendar.steps import Shift
+from engine.model.catalogue import Base
+from engine.model.exact import Exact
+from engine.model.formulas import Figure, Nothing
+from engine.model.scenarios import Side, TermSpan, why_not_step
 from engine.model.stopping import watched
 from engine.queries.values import Query, TimeColumn
 
@@ -43,6 +48,18 @@ class DateWindow(Struct, frozen=True, cache_hash=True):
     label: str
     divisor: int = 1  # divides the sum: the number of closings in a mean
     grains: frozenset[Grain] = frozenset()  # of the periods of its column of time
+    step: Shift | None = None  # that reads what lies before a range, or the mean of some periods
+    mean_grain: Grain | None = None  # of the periods of a mean
+    closes: tuple[int, ...] = ()  # where one of several closes is chosen: the position after the last span of each
+
+    def why_not(self, base: Base) -> str | None:
+        """Return why a base has no figure in such a window, None if it may have one."""
+        return why_not_step(self.step, base.over_members, base.over_time)
+
+    def lacks(self, over_time: TimeAggregation, books: Span | None, calendar: Calendar) -> bool:
+        """Tell whether a time rule has no opening or mean, or the mean is one of periods before the loaded days."""
+        is_short = self.mean_grain is not None and periods_in_books(self, self.mean_grain, books, calendar) is not None
+        return is_short or not over_time.takes(self.step)
 
     @classmethod
     def of(cls, runs: Sequence[PeriodRange], grains: frozenset[Grain] = frozenset()) -> "DateWindow":
@@ -71,21 +88,56 @@ class DateWindow(Struct, frozen=True, cache_hash=True):
 EMPTY_WINDOW = DateWindow((), "")
 
 
+def periods_in_books(
+    window: DateWindow, grain: Grain, books: Span | None, calendar: Calendar
+) -> tuple[int, int] | None:
+    """Return how many periods of a window lie in the loaded days, and how many it has; None unless it begins before."""
+    run = calendar.touching(window.spans[-1], grain) if window.spans else None
+    first = calendar.at(books.first, grain) if books else None
+    if run is None or first is None or not run.start.ordinal < first.ordinal <= run.end.ordinal:
+        return None
+    return run.end.ordinal - first.ordinal + 1, run.count
+
+
+def length_of(window: DateWindow, grain: Grain, calendar: Calendar) -> Figure:
+    """Return how many periods of a grain a window touches, of the date its days; missing if it has none.
+
+    Of the mean of some periods it is their mean, as the figures beside it are. What lies before a range has no length.
+    """
+    if not window.spans or window.is_undated or (window.step and window.step.opens):
+        return Nothing.MISSING
+    if grain is Grain.DATE:
+        return Exact(sum(span.length for span in window.spans), window.divisor)
+    count, last = 0, -1
+    for run in filter(None, (calendar.touching(span, grain) for span in window.spans)):
+        count += run.count - (run.start.ordinal == last)  # two spans may touch one period
+        last = run.end.ordinal
+    return Exact(count, window.divisor) if count else Nothing.MISSING
+
+
 class ColumnRead(Struct, frozen=True, eq=False, dict=True):
     """Date windows of one side of a column, the total last, restricted to the scope that compared sides share.
 
-    Column reads compare by identity. A plan makes each of them once.
+    Column reads compare by identity. A plan makes each of them once. `scope` are the scenarios of all operands of a
+    formula, whose cells they share, while it is computed; None of a column.
     """
 
     side: Side
     shared: frozenset[str]
     windows: tuple[DateWindow, ...]
     reader: Reader
+    scope: frozenset[str] | None = None
 
     @cached_method
     def domain_read(self, domain: str) -> DomainRead:
         """Return the part that belongs to one domain, the same object in every report."""
         return domain_read_of(domain, self.side, self.shared, self.reader)
+
+    @cached_method
+    def lengths(self, grain: Grain) -> Sequence[Figure]:
+        """Return how many periods of a grain each window touches; missing of one without days."""
+        calendar = self.reader.catalogue.calendar
+        return [length_of(window, grain, calendar) for window in watched(self.windows)]
 
 
 def domain_read_of(domain: str, side: Side, shared: frozenset[str], reader: Reader) -> DomainRead:
@@ -131,9 +183,16 @@ def last_column(columns: Sequence[TimeColumn]) -> int | None:
 
 def shifted_window(side: Side, runs: Sequence[PeriodRange], calendar: Calendar) -> DateWindow:
     """Return the window that a side reads for some ranges; a shift to a window uses the last range only."""
-    runs = runs[-1:] if side.has_window else runs
+    runs = side.decisive(runs)
     grains = frozenset(run.grain for run in runs)
-    return DateWindow.of([run for asked in runs if (run := side.window(calendar, asked))], grains)
+    read = [run for asked in runs if (run := side.window(calendar, asked))]
+    window = DateWindow.of(read, grains)
+    if side.step and side.step.is_mean:
+        return replace(window, step=side.step, divisor=side.step.periods, mean_grain=read[-1].grain if read else None)
+    if side.step:
+        label = f"before {(window.spans[-1].last + DAY).isoformat()}" if window.last else window.label
+        return replace(window, step=side.step, label=label)
+    return window
 
 
 Run = tuple[int, int]  # of consecutive intervals: the positions of its first and of the one after its last
@@ -184,6 +243,7 @@ class WindowRuns:
     def __init__(self, windows: Sequence[DateWindow], splits: IntervalSplits) -> None:
         self.runs = tuple([splits.runs(window) for window in watched(windows)])
         self.divisors = tuple([window.divisor for window in watched(windows)])
+        self.closes = tuple([window.closes for window in watched(windows)])
         self.is_divided = any(divisor != 1 for divisor in self.divisors)
         bounds = [run for runs in watched(self.runs) for run in runs if run[0] < run[1]]
         first, after = min((run[0] for run in bounds), default=0), max((run[1] for run in bounds), default=0)

@@ -13,6 +13,8 @@ from engine.present.answers.full_reports import (
     column_json,
     freshness_json,
     full_period_json,
+    immaterial_json,
+    materiality_json,
     row_json,
     visible_part,
 )
@@ -66,7 +68,7 @@ def table_within(report: ReportData, data_ref: DataRef, cells: int) -> dict[str,
                 **column_json(report, column, at),
                 "heading": [part for part in headings(sheet, column) if part],
                 "style": report.columns[column.column].style.value,
-                "comparison": report.columns[column.column].comparison.value,
+                "comparison": told_as(report.columns[column.column].comparison).value,
             }
             for at, column in enumerate(watched(sheet.across))
         ],
@@ -75,10 +77,17 @@ def table_within(report: ReportData, data_ref: DataRef, cells: int) -> dict[str,
             for row, figures in watched(sheet.figures())
         ],
         "left_out": dict(kept.left_out),
+        **materiality_json(report),
+        **immaterial_json(report),
         "notes": data_ref.notes(kept.notes),
         "freshness": freshness_json(report.freshness),
         **data_ref.as_data(),
     }
+
+
+def told_as(comparison: Comparison) -> Comparison:
+    """Return what a widget draws a column as: the change of a share as the variance of a percentage."""
+    return Comparison.VARIANCE if comparison is Comparison.POINTS else comparison
 
 
 def lines_beyond(report: ReportData, most: int) -> frozenset[int]:
@@ -107,7 +116,7 @@ def cells_json(sheet: Layout, down: LayoutRow, figures: FiguresOfRow) -> list[li
 
 def goodness(line: ReportLine, comparison: Comparison, figure: int) -> int:
     """Return 1 for a favourable variance, -1 for an adverse one, 0 for neither, by the sign of the figure."""
-    if comparison is Comparison.FIGURE or not figure or line.favourable is Favourable.NONE:
+    if not comparison.differs or not figure or line.favourable is Favourable.NONE:
         return 0
     return 1 if (figure > 0) is (line.favourable is Favourable.UP) else -1
 
@@ -148,7 +157,7 @@ def contributed_cells(inspection: Inspection, answered: Json) -> Json:
         return {}
     figure = total / inspection.divisor
     told = Exact(*told_fraction(figure.numerator, figure.denominator, quotient=inspection.quotient))
-    made = {"contribution_total": total, "figure": told}
+    made = {"contribution_total": total, **({"figure": told} if inspection.makes_figure else {})}
     places = inspection.columns[-1].places or 0
     return {name: [amount_text(amount, places), answered[name]] for name, amount in made.items()}
 

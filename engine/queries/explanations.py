@@ -14,13 +14,14 @@ from engine.model.exact import Exact
 from engine.model.formulas import Formula
 from engine.model.notes import Note
 from engine.model.requests import ExplainRequest, Materiality, ReportRequest
-from engine.model.scenarios import Side, Variance, resolve
+from engine.model.scenarios import Side, Variance, resolve, why_not_step
 from engine.queries.filters import keys_of, usable, usable_dimension
 from engine.queries.ranking import MOST_TOP
 from engine.queries.references import resolve_reference, unknown_scenarios
-from engine.queries.reports import refuse_twice, resolve_query
+from engine.queries.reports import refuse_twice, refuse_without_step, resolve_query
 from engine.queries.rows import LineReference, resolve_figure
 from engine.queries.values import Query, ScenarioColumn
+from engine.queries.views import AskedColumns
 
 LINES = "lines"  # the entry of `by` that stands for the operands of a formula
 MOST_LISTS, MOST_DEPTH = 3, 5
@@ -62,7 +63,10 @@ def explain_query(asked: ExplainRequest, reader: Reader) -> ExplainQuery:
     home = [figure.domain] if isinstance(figure, Metric) else [key for key in reader.domains if key in read]
     domains = [reader.domains[key] for key in home]
     refuse_no_list(asked, figure, made_of, reader)
-    columns = (ScenarioColumn(variance, variance.key),) if variance else ()
+    compared = (ScenarioColumn(variance, variance.key),) if variance else ()
+    columns = AskedColumns(compared, (), notes)
+    steps = [side.step for column in compared for side in column.reference.sides]
+    has_all = all(why_not_step(step, base.over_members, base.over_time) is None for base in made_of for step in steps)
 
     def query(*dimensions: str) -> Query:
         report = ReportRequest(
@@ -71,8 +75,9 @@ def explain_query(asked: ExplainRequest, reader: Reader) -> ExplainQuery:
             filters=asked.filters,
             dimensions=dimensions,
         )
-        with said_of_by():
-            return resolve_query(report, reader, domains, read, columns, notes)
+        with said_of_explaining(reader):
+            refuse_without_step(compared, made_of if has_all else (), reader)
+            return resolve_query(report, reader, domains, read, columns)
 
     keys = [
         key if key == LINES else usable_dimension(key, reader, domains, field="by", breaking_down=True).key
@@ -93,12 +98,14 @@ def explain_query(asked: ExplainRequest, reader: Reader) -> ExplainQuery:
 
 
 @contextmanager
-def said_of_by() -> Iterator[None]:
-    """Say of `by` what a report refuses about its dimensions."""
+def said_of_explaining(reader: Reader) -> Iterator[None]:
+    """Say of `by` what a report refuses about its dimensions, and give the columns of its example as two sides."""
     try:
         yield
     except Refusal as refused:
         refused.field = "by" if refused.field == "dimensions" else refused.field
+        if refused.field == "scenarios" and refused.example:
+            refused.example = two_of([column["scenario"] for column in refused.example["scenarios"]], reader)
         raise
 
 
@@ -109,6 +116,9 @@ def resolve_explained(name: str, reader: Reader) -> Metric | LineReference:
     except UnknownName as unknown:
         hint = "It takes a metric key of list_kpis, or statement.line."
         raise UnknownName.of("metric", name, reader.metrics, field="metric", hint=hint) from unknown
+    except BadArguments as several:
+        several.field = "metric"
+        raise
 
 
 def bases_of(figure: Metric | LineReference, written: str, reader: Reader) -> frozenset[Base]:

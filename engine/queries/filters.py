@@ -19,7 +19,8 @@ from engine.model.notes import Note
 from engine.model.requests import Exclusion, ReportRequest, RowsRequest, Selection
 from engine.model.scope import ALL
 from engine.model.stopping import watched
-from engine.queries.values import Filter, LastClosed, is_undated
+from engine.queries.ranges import LastClosed, is_undated
+from engine.queries.values import Filter
 
 LONGEST_MEMBER = 200  # characters of an id, code or name
 ALSO_CALLED = {"day": "date"}  # names of time dimensions that the service understands beside their keys
@@ -234,10 +235,11 @@ def usable_dimension(
     dimension = reader.dimensions.get(key) or reader.dimensions.get(ALSO_CALLED.get(key, key))
     if dimension is None:
         fits = keys_of(reader, domains, breaking_down=breaking_down)
-        raise UnknownName.of("dimension", key, fits, field=field, hint="list_dimensions lists them.")
+        raise UnknownName.of("dimension", key, fits, field=field, hint=hint_on_rows(key, domains))
     if dimension.axis_only and not breaking_down:
         raise DimensionUnavailable(
-            f"{key} can only be broken down by, not filtered. Put it into dimensions, or filter by another.",
+            f"{key} can only be broken down by, not filtered. Put it into dimensions, or filter by another."
+            f"{rows_instead('this filter', domains)}",
             field=field,
             got=key,
             valid=keys_of(reader, domains, breaking_down=False),
@@ -251,6 +253,22 @@ def usable_dimension(
             valid=keys_of(reader, domains, breaking_down=breaking_down),
         )
     return dimension
+
+
+def hint_on_rows(key: str, domains: Sequence[Domain]) -> str:
+    """Return what to do about a name that is no dimension: to look for the text that a column of rows holds."""
+    held = [
+        domain
+        for domain in domains
+        if key in domain.inspect_columns and key not in (*domain.measures, domain.time_column)
+    ]
+    return f"list_dimensions lists them.{rows_instead('the text in `text`', held)}"
+
+
+def rows_instead(what: str, domains: Sequence[Domain]) -> str:
+    """Return the sentence that names the tool whose rows can be chosen so, after a space; nothing without a source."""
+    sources = [domain.key for domain in domains if domain.inspect_enabled]
+    return f" inspect_rows of {quoted(sources)} takes {what}." if sources else ""
 
 
 def usable(key: str, reader: Reader, domains: Iterable[Domain]) -> bool:
@@ -281,9 +299,13 @@ def select_periods(asked: PeriodRange, by_time: Mapping[str, Selection], calenda
             got=list(names),
         )
     tests = [period_test(ids, key, asked, calendar) for key, ids in by_time.items()]
-    kept = [period for period in calendar.periods(asked) if all(keeps(period) for keeps in tests)]
+    return runs_of(period for period in calendar.periods(asked) if all(keeps(period) for keeps in tests))
+
+
+def runs_of(periods: Iterable[Period]) -> tuple[PeriodRange, ...]:
+    """Return ascending periods of one grain as ranges, adjacent ones as one."""
     runs: list[PeriodRange] = []
-    for period in kept:
+    for period in periods:
         if runs and runs[-1].end.ordinal + 1 == period.ordinal:
             runs[-1] = PeriodRange(runs[-1].start, period)
         else:

@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from string import digits
 
 from engine.books.reader import Reader
 from engine.model.calendar.families import TRADING
+from engine.model.calendar.steps import COUNTED, shift_of, shifts_of
 from engine.model.errors import ECHO_CHARACTERS, BadArguments, closest, guess, quoted
 from engine.model.notes import NAMED, Note
-from engine.model.scenarios import WELL_FORMED_SIDE, Reference, Scenario, resolve, shift_of, shifts_of
+from engine.model.scenarios import WELL_FORMED_SIDE, Reference, Scenario, resolve
 from engine.model.stopping import watched
+from engine.model.views import call_of, resolve_view
 
 ECHO = 100  # characters of a name in a note
 MAX_NAMES = 4  # in a reference: those of a variance of two blends
@@ -101,6 +104,11 @@ def fault_of(text: str, reader: Reader) -> str | None:
         return "a difference is written var(a,b), a relative one var_pct(a,b)"
     if not OPERATORS.intersection(folded):
         return None
+    if call_of(folded):
+        return (
+            "share( ), rank( ), running( ) and changes of shares are columns of a report, in scenarios of "
+            "run_statement and run_metric"
+        )
     sides = [folded]
     if call := CALL.fullmatch(folded):
         sides = call[2].split(",")
@@ -117,8 +125,15 @@ def fault_of_side(side: str, reader: Reader) -> str | None:
     if not WELL_FORMED_SIDE.fullmatch(side):
         return "it is an id, with @ and a shift behind it, without blanks or brackets, or var( ) of two such"
     unknown = next((step for step in side.split("@")[1:] if shift_of(step) is None), None)
-    shifts = ", ".join(f"@{shift}" for shift in usable_shifts(reader))
-    return None if unknown is None else f"there is no shift @{unknown[:ECHO]}; shifts are {shifts}"
+    return None if unknown is None else f"there is no shift @{unknown[:ECHO]}; {shifts_like(unknown, reader)}"
+
+
+def shifts_like(step: str, reader: Reader) -> str:
+    """Return in words the numbers that a shift of this name takes, or the shifts that there are."""
+    if named := COUNTED.get(step.rstrip(digits)):
+        counts = named.counts
+        return f"@{step.rstrip(digits)} takes a number from {counts.start} to {counts.stop - 1}"
+    return f"shifts are {', '.join(f'@{shift}' for shift in usable_shifts(reader))}"
 
 
 def usable_shifts(reader: Reader) -> list[str]:
@@ -132,6 +147,9 @@ def meanings(text: str, reader: Reader) -> Iterator[str]:
     if len(folded) > ECHO_CHARACTERS:
         return
     yield from compared(folded, reader)
+    if view := resolve_view(folded, reader.scenarios):
+        yield view.operand.key
+        return
     yield "".join(folded.split())
     for step in folded.rstrip(")").split("@")[1:]:
         for close in closest(step, usable_shifts(reader)):
@@ -171,7 +189,7 @@ def nearest(text: str, scenarios: Mapping[str, Scenario]) -> list[str]:
     if not OPERATORS.intersection(folded):
         return alike(folded)
     meant = NAME.sub(lambda name: (alike(name[0]) or [name[0]])[0], folded)
-    return [meant] if resolve(meant, scenarios) else []
+    return [meant] if resolve(meant, scenarios) or resolve_view(meant, scenarios) else []
 
 
 def names_of(scenarios: Mapping[str, Scenario]) -> dict[str, str]:

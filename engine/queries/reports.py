@@ -8,12 +8,19 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
+from msgspec.structs import replace
+
 from engine.books.reader import Reader
-from engine.model.catalogue import PERIOD, Dimension, Domain, Metric, Statement
+from engine.books.terms import meant
+from engine.model.calendar.steps import Shift
+from engine.model.catalogue import PERIOD, Base, Dimension, Domain, Metric, Statement
 from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
+from engine.model.functions import metrics_of, own_operands_in, own_sides
+from engine.model.metric_names import own_operands_below, own_operands_of_line
 from engine.model.notes import Note
 from engine.model.requests import MetricRequest, ReportRequest, StatementRequest
-from engine.model.scenarios import resolve
+from engine.model.scenarios import Reference, Side, resolve, why_not_step
+from engine.model.views import View
 from engine.queries.filters import (
     refuse_long,
     refuse_long_members,
@@ -22,19 +29,21 @@ from engine.queries.filters import (
     usable_dimension,
     with_lists,
 )
-from engine.queries.formulas import resolve_formulas, resolve_metric
-from engine.queries.ranking import resolve_ranking
-from engine.queries.references import resolve_reference, unknown_scenarios
-from engine.queries.times import resolve_time_axes
-from engine.queries.values import (
-    LONGEST_ALIAS,
-    LastClosed,
-    MetricQuery,
-    Query,
-    ScenarioColumn,
-    StatementQuery,
-    resolve_range,
+from engine.queries.formulas import (
+    figure_of,
+    operand_columns,
+    refuse_lacking,
+    refuse_operands_without_step,
+    resolve_formulas,
+    resolve_metric,
 )
+from engine.queries.materiality import resolve_materiality
+from engine.queries.ranges import LastClosed, resolve_range
+from engine.queries.ranking import resolve_ranking
+from engine.queries.references import unknown_scenarios
+from engine.queries.times import refuse_uneven, resolve_time_axes
+from engine.queries.values import LONGEST_ALIAS, AdHocFormula, MetricQuery, Query, ScenarioColumn, StatementQuery
+from engine.queries.views import AskedColumns, resolve_column
 
 SCALES = (0, 3, 6, 9)
 MOST_DECIMALS = 12
@@ -52,23 +61,100 @@ def statement_query(asked: StatementRequest, reader: Reader) -> StatementQuery:
 
     needed = reader.memo_as_seen(("domains of", statement.key), find_needed, len)
     domains = [domain for key, domain in reader.domains.items() if key in needed]
-    return StatementQuery(statement, resolve_query(asked, reader, domains, needed, *resolve_columns(asked, reader)))
+    columns = resolve_columns(asked, reader)
+    if any(side.step for column in columns.read for side in column.reference.sides):
+        each = (catalogue.bases_of_line(line, statement) for line in statement.lines)
+        refuse_without_step(columns.read, frozenset().union(*each), reader)
+
+    def find_own_sides() -> frozenset[str]:
+        lines = {line.key: line for line in statement.lines}
+        return own_sides(operand for line in lines.values() for operand in own_operands_of_line(line, catalogue, lines))
+
+    own = reader.memo_as_seen(("own sides of", statement.key), find_own_sides, len)
+    query = resolve_query(asked, reader, domains, needed, columns, operand_columns(own, sides_of(columns), reader))
+    test, notes = resolve_materiality(asked, query, reader)
+    query = replace(query, notes=(*query.notes, *notes))
+    return StatementQuery(statement, query, asked.lines, asked.depth, test)
 
 
 def metric_query(asked: MetricRequest, reader: Reader) -> MetricQuery:
     """Return the query of a metric request."""
-    metrics = resolve_metrics(asked.metrics, reader)
-    domain = reader.domains[metrics[0].domain]
-    columns, notes = resolve_columns(asked, reader)
-    headings = {column.heading for column in columns}
-    headings |= {column.alias or column.scenario for column in asked.scenarios or ()}
-    formulas = resolve_formulas(asked.formulas, domain.key, headings, reader)
-    operands = [reader.metrics[name] for formula in formulas for name in formula.formula.names]
-    read = frozenset().union(*(reader.catalogue.domains_of(metric) for metric in (*metrics, *operands)))
-    query = resolve_query(asked, reader, [domain], read, columns, notes)
-    lines = [*(metric.key for metric in metrics), *(formula.alias for formula in formulas)]
-    query, ranking = resolve_ranking(asked, lines, query)
+    metrics = resolve_metrics(asked.metrics, reader) if asked.metrics or not asked.formulas else ()
+    columns = resolve_columns(asked, reader)
+    headings = {column.alias or column.scenario for column in asked.scenarios or ()}
+    headings |= {column.heading for column in columns.read}
+    formulas = resolve_formulas(asked.formulas, metrics[0].domain if metrics else "", headings, reader)
+    domain = reader.domains[metrics[0].domain if metrics else home_of(formulas[0], reader)]
+    figures = [figure_of(name, reader).bases for formula in formulas for name in metrics_of(formula.formula)]
+    bases = frozenset().union(*(reader.catalogue.bases_of(metric) for metric in metrics), *figures)
+    refuse_without_step(columns.read, bases, reader)
+    refuse_operands_without_step(formulas, sides_of(columns), reader)
+    read = frozenset(base.domain for base in bases)
+    of_metrics = (own_sides_of_metric(metric, reader) for metric in metrics)
+    of_formulas = (own_sides(own_operands_below(formula.formula, reader.catalogue, {})) for formula in formulas)
+    own = frozenset().union(*of_metrics, *of_formulas)
+    query = resolve_query(asked, reader, [domain], read, columns, operand_columns(own, sides_of(columns), reader))
+    refuse_uneven_operands(formulas, query, reader)
+    by_member = (*(known.dimension for known in query.filters), *query.breakdown)
+    refuse_lacking(formulas, domain.key, [each for each in by_member if not each.grain], reader)
+    query, ranking = resolve_ranking(asked, metrics, [formula.alias for formula in formulas], query)
     return MetricQuery(metrics, query, formulas, ranking)
+
+
+def own_sides_of_metric(metric: Metric, reader: Reader) -> frozenset[str]:
+    """Return what operands of a metric read in place of the scenario of a column, memoised by the books."""
+    if isinstance(metric.body, Base):
+        return frozenset()
+    key = ("own sides of metric", metric.key)
+    return reader.memo_as_seen(key, lambda: own_sides(own_operands_below(metric.body, reader.catalogue, {})), len)
+
+
+def home_of(formula: AdHocFormula, reader: Reader) -> str:
+    """Return the domain of a formula: that of the metric or line that it names first."""
+    name = metrics_of(formula.formula)[0]
+    metric = reader.metrics.get(name)
+    return metric.domain if metric else min(base.domain for base in figure_of(name, reader).bases)
+
+
+def sides_of(columns: AskedColumns) -> Sequence[Side]:
+    """Return the sides that the columns of a request read, each once."""
+    return list(dict.fromkeys(side for column in columns.read for side in column.reference.sides))
+
+
+def refuse_uneven_operands(formulas: Sequence[AdHocFormula], query: Query, reader: Reader) -> None:
+    """Raise BadArguments for steps of an operand that take no periods of the grains of a query."""
+    grains, calendar = (query.asked.grain, *(axis.grain for axis in query.time)), reader.catalogue.calendar
+    sides = list(dict.fromkeys(side for column in query.columns for side in column.reference.sides))
+    for formula in formulas:
+        own = own_sides(own_operands_in(formula.formula))
+        try:
+            refuse_uneven(operand_columns(own, sides, reader), grains, calendar)
+        except BadArguments as refused:
+            refused.field, refused.example = f"formulas.{formula.alias}", None
+            raise
+
+
+def refuse_without_step(columns: Sequence[ScenarioColumn], bases: Collection[Base], reader: Reader) -> None:
+    """Raise BadArguments for an opening or a mean of periods where none of some bases has one."""
+
+    def has(base: Base, step: Shift) -> bool:
+        return why_not_step(step, base.over_members, base.over_time) is None
+
+    steps = {side: side.step for column in columns for side in column.reference.sides if side.step}
+    side = next((side for side, step in steps.items() if not any(has(base, step) for base in bases)), None)
+    if side is None:
+        return
+    step, made_of = steps[side], {key: reader.catalogue.bases_of(metric) for key, metric in reader.metrics.items()}
+    others = [key for key, own in made_of.items() if all(has(base, step) for base in own)]
+    keys = [column.reference.key.replace(f"@{step.key}", step.instead) for column in columns]
+    what = "a balance before the range, and no balance" if step.opens else "means of sums and closings, and none"
+    works = f"{quoted(others)}, or for {step.instead}" if others else step.instead
+    raise BadArguments(
+        f"{side.key} reads {what} is asked for. Ask for {works}.",
+        field="scenarios",
+        got=side.key,
+        example={"scenarios": [{"scenario": key} for key in dict.fromkeys(keys)]},
+    )
 
 
 def resolve_query(
@@ -76,14 +162,15 @@ def resolve_query(
     reader: Reader,
     domains: Sequence[Domain],
     read: Collection[str],
-    columns: tuple[ScenarioColumn, ...],
-    notes: Sequence[Note],
+    asked_columns: AskedColumns,
+    of_operands: tuple[ScenarioColumn, ...] = (),
 ) -> Query:
     """Return the query that statements and metrics share; BadArguments for a wrong scale or number of decimals.
 
-    `domains` give the dimensions and grains; `read` are the keys of all domains whose facts the figures use. The query
-    holds the notes given and its own.
+    `domains` give the dimensions and grains; `read` are the keys of all domains whose facts the figures use.
+    `of_operands` are what operands with sides of their own read. The query holds the notes of the columns and its own.
     """
+    columns, notes = asked_columns.read, asked_columns.notes
     if asked.scale not in SCALES:
         raise BadArguments(
             f"scale {asked.scale} is none of 0 (units), 3 (thousands), 6 (millions), 9 (billions).",
@@ -97,7 +184,7 @@ def resolve_query(
         )
     asked = with_lists(asked, reader)
     refuse_long_members(asked.filters)
-    refuse_endless_blends(columns, domains)
+    refuse_endless_blends((*columns, *of_operands), domains)
     terms = [term for column in columns for side in column.reference.sides for term in side.terms]
     scenarios = [term.scenario for term in terms]
     last_closed = LastClosed(reader, domains, read, scenarios)
@@ -110,7 +197,10 @@ def resolve_query(
     breakdown = resolve_breakdown(asked.dimensions, reader, domains)
     if asked.subtotals:
         refuse_nothing_to_nest(breakdown, reader, domains)
-    selected = select_periods(period, filters.by_time, reader.catalogue.calendar)
+    calendar = reader.catalogue.calendar
+    selected = select_periods(period, filters.by_time, calendar)
+    time = resolve_time_axes(breakdown, (*columns, *of_operands), calendar, period, selected, domains)
+    refuse_uneven(columns, (period.grain, *(axis.grain for axis in time)), calendar)
     return Query(
         domains=tuple(domains),
         columns=columns,
@@ -119,11 +209,12 @@ def resolve_query(
         filters=filters.by_member,
         by_time=filters.by_time,
         breakdown=breakdown,
-        time=resolve_time_axes(breakdown, columns, reader.catalogue.calendar, period, selected, domains),
+        time=time,
         scale=asked.scale,
         decimals=asked.decimals,
         notes=(*notes, *filters.notes),
         subtotals=asked.subtotals,
+        views=asked_columns.views,
     )
 
 
@@ -134,6 +225,8 @@ def resolve_statement(key: str | None, reader: Reader) -> Statement:
     wanted = usual if key is None else key
     if wanted is None:
         raise BadArguments("Name a statement.", field="statement", valid=visible)
+    if wanted not in visible:
+        wanted = meant(wanted, "statement", "statement", reader) or wanted
     if wanted not in visible:
         raise UnknownName.of(
             "statement", wanted, visible, field="statement", hint="svc_orientation lists the statements."
@@ -148,7 +241,13 @@ def resolve_metrics(keys: Sequence[str], reader: Reader) -> tuple[Metric, ...]:
     """
     visible = reader.metrics
     if not keys:
-        raise BadArguments("Name at least one metric; list_kpis lists them.", field="metrics", got=[], valid=visible)
+        raise BadArguments(
+            "Name at least one metric; list_kpis lists them.",
+            field="metrics",
+            got=[],
+            valid=visible,
+            example={"metrics": list(visible)[:1]} if visible else None,
+        )
     metrics = [resolve_metric(key, reader, "metrics") for key in keys]
     refuse_twice([metric.key for metric in metrics], "metrics")
     if len({metric.domain for metric in metrics}) > 1:
@@ -163,7 +262,7 @@ def resolve_metrics(keys: Sequence[str], reader: Reader) -> tuple[Metric, ...]:
     return tuple(metrics)
 
 
-def resolve_columns(request: ReportRequest, reader: Reader) -> tuple[tuple[ScenarioColumn, ...], list[Note]]:
+def resolve_columns(request: ReportRequest, reader: Reader) -> AskedColumns:
     """Return the requested or default columns, and a note for each unknown scenario."""
     asked = request.scenarios
     if asked is None:
@@ -176,7 +275,8 @@ def resolve_columns(request: ReportRequest, reader: Reader) -> tuple[tuple[Scena
                 field="scenarios",
                 valid=columns_of(reader),
             )
-        return columns, [Note.of("default_scenarios", scenarios=", ".join(column.reference.key for column in columns))]
+        note = Note.of("default_scenarios", scenarios=", ".join(column.reference.key for column in columns))
+        return AskedColumns(columns, (), [note])
     if not asked or len(asked) > MOST_COLUMNS:
         raise BadArguments(
             f"scenarios names {len(asked)}; name between 1 and {MOST_COLUMNS}.",
@@ -188,14 +288,15 @@ def resolve_columns(request: ReportRequest, reader: Reader) -> tuple[tuple[Scena
     for at, column in enumerate(asked):
         refuse_long(column.alias or "", f"scenarios.{at}.alias", LONGEST_ALIAS)
     refuse_twice([column.alias or column.scenario for column in asked], "scenarios")
-    found, unknown = [], []
+    found: list[tuple[Reference | View, str]] = []
+    unknown = []
     for at, column in enumerate(asked):
-        reference = resolve_reference(column.scenario, f"scenarios.{at}.scenario", reader)
-        if reference is None:
+        meaning = resolve_column(column.scenario, f"scenarios.{at}.scenario", reader)
+        if meaning is None:
             unknown.append(column.scenario)
         else:
-            found.append(ScenarioColumn(reference, column.alias or column.scenario))
-    return tuple(found), unknown_scenarios(unknown, reader)
+            found.append((meaning, column.alias or column.scenario))
+    return AskedColumns.of(found, unknown_scenarios(unknown, reader))
 
 
 def columns_of(reader: Reader) -> list[dict[str, str]]:

@@ -15,9 +15,12 @@ from engine.model.scenarios import Side, Variance, resolve
 from engine.model.scope import UNASSIGNED
 from engine.queries.filters import as_sent, refuse_long_members, resolve_filters, select_periods, with_lists
 from engine.queries.formulas import resolve_metric
+from engine.queries.ranges import LastClosed, resolve_range
 from engine.queries.references import resolve_reference, unknown_scenarios
 from engine.queries.reports import refuse_endless_blends
-from engine.queries.values import Filter, LastClosed, ScenarioColumn, resolve_range
+from engine.queries.row_choices import RowChoices, resolve_choices
+from engine.queries.times import refuse_uneven
+from engine.queries.values import Filter, ScenarioColumn
 
 WITHOUT_PERIOD = (UNDATED_CODE, (UNDATED_CODE,), UNASSIGNED, (UNASSIGNED,))  # filters of time that keep undated rows
 
@@ -49,6 +52,7 @@ class RowQuery(Struct, frozen=True, kw_only=True):
     asked: Mapping[str, Selection]  # the filters as they were asked
     filters: tuple[Filter, ...]
     columns: tuple[str, ...]
+    choices: RowChoices
     limit: int
     notes: tuple[Note, ...]
 
@@ -70,6 +74,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
     named = kept_values("compared_with", asked.filters.get("compared_with", ()))
     notes += unknown_scenarios([key for key in named if key not in reader.scenarios], reader)
     terms = side.terms[term_index : term_index + 1] if side else ()
+    choices = resolve_choices(asked, domain, shown_columns(domain), has_figure="metric" in special)
     calendar = reader.catalogue.calendar
     last_closed = LastClosed(reader, [domain], {domain.key}, [term.scenario for term in terms])
     period = UNDATED_RANGE if undated else resolve_period(asked, reader, last_closed)
@@ -77,6 +82,8 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         notes.append(Note.of("default_period", period=period.label if period else "all periods"))
     if period and period.is_undated:
         notes.append(Note.of("undated"))
+    if side and period:
+        refuse_uneven_view(side, period, asked, reader)
     filters = resolve_filters(plain, reader, last_closed, period, inspecting=True)
     return RowQuery(
         domain=domain,
@@ -92,7 +99,8 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         | {known.dimension.key: known.asked for known in filters.by_member}
         | dict(filters.by_time),
         filters=filters.by_member,
-        columns=resolve_shown(asked.columns, domain),
+        columns=choices.count_by or resolve_shown(asked.columns, domain),
+        choices=choices,
         limit=limit,
         notes=(*notes, *filters.notes),
     )
@@ -189,6 +197,16 @@ def resolve_view(request: RowsRequest, view: str | None, reader: Reader) -> tupl
             example=view_example([f"{scenario}@ytd"], request, reader),
         )
     return side, side.terms.index(asked.terms[0])
+
+
+def refuse_uneven_view(side: Side, period: PeriodRange, request: RowsRequest, reader: Reader) -> None:
+    """Raise BadArguments for a view that takes no periods of the grain of a range."""
+    try:
+        refuse_uneven([ScenarioColumn(side, side.key)], (period.grain,), reader.catalogue.calendar)
+    except BadArguments as refused:
+        refused.field = "filters.scenario"
+        refused.example = view_example(refused.did_you_mean, request, reader)
+        raise
 
 
 def view_example(references: Iterable[object], request: RowsRequest, reader: Reader) -> dict[str, object] | None:

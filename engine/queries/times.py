@@ -1,11 +1,13 @@
 """Breakdowns by time: the periods of one axis, or the days that periods of two axes have in common."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import groupby, permutations
 
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.families import family_of
 from engine.model.calendar.periods import Grain, Period, PeriodRange, Span
+from engine.model.calendar.steps import Shift
 from engine.model.catalogue import PERIOD, Dimension, Domain
 from engine.model.errors import BadArguments, DimensionUnavailable, GrainUnavailable
 from engine.model.stopping import watched
@@ -150,6 +152,32 @@ def refuse_shifts(axes: Sequence[TimeAxis], columns: Sequence[ScenarioColumn]) -
             field="dimensions",
             got=[a, b],
             example={"dimensions": [a]},
+        )
+
+
+def refuse_uneven(columns: Sequence[ScenarioColumn], grains: Collection[Grain], calendar: Calendar) -> None:
+    """Raise BadArguments for a step of a reference that takes no periods of a grain; the example has another for it."""
+
+    def uneven(shift: Shift) -> Grain | None:
+        return next((grain for grain in grains if not shift.takes(calendar, grain)), None)
+
+    steps = {shift: side for column in columns for side in column.reference.sides for shift in side.shifts}
+    wrong = {shift: grain for shift in steps if (grain := uneven(shift))}
+    for shift, grain in wrong.items():
+        unit = shift.unit(calendar.family(grain)) if shift.unit else grain
+        noun, whole = (
+            calendar.grains[at].noun if at in calendar.grains else at.value.replace("_", " ") for at in (grain, unit)
+        )
+        keys = [column.reference.key for column in columns]
+        others = [reduce(lambda key, step: key.replace(f"@{step.key}", step.instead), wrong, key) for key in keys]
+        instead = next(other for key, other in zip(keys, others, strict=True) if key != other)
+        raise BadArguments(
+            f"@{shift.key} takes periods {'shorter than' if shift.is_window else 'inside'} a {whole}, and "
+            f"{steps[shift].key} is asked for by {noun}. Ask by shorter periods, or for {instead}.",
+            field="scenarios",
+            got=steps[shift].key,
+            did_you_mean=[instead],
+            example={"scenarios": [{"scenario": key} for key in dict.fromkeys(others)]},
         )
 
 

@@ -10,8 +10,9 @@ from engine.model.stopping import watched
 from engine.notes.blank_causes import BlankCauses
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.figures import FigurePlan, Figures
+from engine.plans.rows import Row
 from engine.report.data import MemberTuple
-from engine.report.figure_table import FigureTable
+from engine.report.figure_table import Because, FigureTable, ReadCell
 
 TOTAL = "(total)"
 MEMBERS = "(members)"  # every member, without the total
@@ -30,37 +31,85 @@ def blank_notes(plan: FigurePlan, table: FigureTable, shown: Sequence[bool]) -> 
             blanks[cause][row, column].append(place)
     if not blanks:
         return
-    rows = [at for at, row in enumerate(plan.rows) if shown[at] and row.expression is not None]
-    whole = Block(tuple(rows), tuple(range(len(plan.columns))), tuple(range(len(table.places))))
+    each, query = table.rows(plan), plan.query
+    rows = [at for at, row in enumerate(each) if shown[at] and row.expression is not None]
+    references = [column.reference.key for column in query.columns]
+    keys = [shown.view.key if shown.view else references[shown.read] for shown in query.views] or references
+    whole = Block(tuple(rows), tuple(range(len(keys))), tuple(range(len(table.places))))
     names = PlaceNames(table.places)
     for cause in sorted(blanks, key=lambda cause: (BLANKS.index(cause.code), cause == NO_ROWS)):
         if cause == NO_ROWS:
             yield cause
             continue
         for block in blocks(blanks[cause]):
-            yield Note(cause.code, (*names_of(block, whole, plan, names), *cause.about))
+            yield Note(cause.code, (*names_of(block, whole, each, keys, names), *cause.about))
 
 
 def causes_of(
     plan: FigurePlan, table: FigureTable, shown: Sequence[bool]
 ) -> Iterator[tuple[int, int, Sequence[int], Sequence[Note]]]:
     """Yield the rows and columns with blanks that are shown: places of these, and the cause of each."""
-    causes: dict[Figures, BlankCauses] = {}
-    whole = BlankCauses(Figures(plan, {}))
+    causes = ReadCauses(plan, table)
+    rows = table.rows(plan)
     for row, column, places in table.by_row.blanks():
-        expression, reference = plan.rows[row].expression, plan.query.columns[column].reference
-        if not shown[row] or expression is None:
+        if not shown[row] or rows[row].expression is None:
             continue
-        for found, own, sources in table.of_sources(places):
+        if plan.query.views:
+            yield row, column, places, viewed_causes(row, column, places, causes)
+            continue
+        for own, told in causes.of(row, column, places):
+            yield row, column, own, told
+
+
+def viewed_causes(row: int, column: int, places: Positions, causes: "ReadCauses") -> Sequence[Note]:
+    """Return the cause of each blank of a column that is shown: its own, or that of the figure that it lacks."""
+    table, view = causes.table, causes.plan.query.views[column]
+    because = [
+        table.because.get(ReadCell(row, column, place), ReadCell(row, view.read, place)) for place in watched(places)
+    ]
+    by_read: dict[Pair, list[int]] = defaultdict(list)
+    for cell in watched(dict.fromkeys(because)):
+        if isinstance(cell, ReadCell):
+            by_read[cell.row, cell.read].append(cell.place)
+    told: dict[Because, Note] = {}
+    for (of_row, read), lacking in by_read.items():
+        for own, found in causes.of(of_row, read, tuple(lacking)):
+            told.update(zip((ReadCell(of_row, read, place) for place in own), found, strict=True))
+    return [cause if isinstance(cause, Note) else told[cause] for cause in watched(because)]
+
+
+class ReadCauses:
+    """The causes of the blanks of what a plan reads."""
+
+    def __init__(self, plan: FigurePlan, table: FigureTable) -> None:
+        self.plan, self.table, self._rows = plan, table, table.rows(plan)
+        self._causes: dict[Figures, BlankCauses] = {}
+        self._whole = BlankCauses(Figures(plan, {}))
+
+    def of(self, row: int, read: int, places: Positions) -> Iterator[tuple[Positions, Sequence[Note]]]:
+        """Yield some places of a row and a column that is read, with the cause of each."""
+        plan, expression = self.plan, self._rows[row].expression
+        if expression is None:
+            return
+        if self.table.blanks:
+            pairs = [(place, self.table.blanks.get(ReadCell(row, read, place))) for place in watched(places)]
+            untold = {place: note for place, note in pairs if note}
+            if untold:
+                yield tuple(untold), list(untold.values())
+            places = tuple(place for place, note in pairs if note is None)
+        reference = plan.query.columns[read].reference
+        for found, own, sources in self.table.of_sources(row, places):
             if found.plan is not plan and plan.availability.why_not(expression):  # it may be there in the others alone
-                read = plan.columns[column][0]
+                first = plan.columns[read][0]
                 places_of = (found.places[at] for at in watched(sources))
-                told = [whole.unavailable(expression, read, place.time, place.broken_down) for place in places_of]
-                yield row, column, own, told
+                told = [
+                    self._whole.unavailable(expression, first, place.time, place.broken_down) for place in places_of
+                ]
+                yield own, told
                 continue
-            if found not in causes:
-                causes[found] = BlankCauses(found)
-            yield row, column, own, causes[found].of(expression, reference, found.plan.columns[column], sources)
+            if found not in self._causes:
+                self._causes[found] = BlankCauses(found)
+            yield own, self._causes[found].of(expression, reference, found.plan.columns[read], sources)
 
 
 class Block(Struct, frozen=True):
@@ -132,10 +181,15 @@ class PlaceNames:
         return ["/".join(self._ids[place]) for place in positions]
 
 
-def names_of(block: Block, whole: Block, plan: FigurePlan, places: PlaceNames) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the names of a block: its lines, scenarios and members, each left out where it is every one of them."""
-    lines = tuple(plan.rows[row].key for row in block.rows)
-    scenarios = tuple(dict.fromkeys(plan.query.columns[column].reference.key for column in block.columns))
+def names_of(
+    block: Block, whole: Block, rows: Sequence[Row], keys: Sequence[str], places: PlaceNames
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the names of a block: its lines, scenarios and members, each left out where it is every one of them.
+
+    `keys` are the references of the columns that are shown.
+    """
+    lines = tuple(rows[row].key for row in block.rows)
+    scenarios = tuple(dict.fromkeys(keys[column] for column in block.columns))
     everything = len(block.rows) == len(whole.rows) and len(block.places) == len(whole.places)
     if len(block.rows) < len(whole.rows):
         yield "lines", lines

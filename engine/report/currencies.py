@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from engine.model.catalogue import Base
 from engine.model.fact_store import SPAN
-from engine.model.formulas import FigureKind
+from engine.model.formulas import MONEY_KINDS, FigureKind
 from engine.model.stopping import watched
 from engine.notes.currency_notes import (
     MIXED,
@@ -28,6 +28,7 @@ from engine.notes.currency_notes import (
     weights_by_base,
 )
 from engine.notes.report_reads import ReportFigures
+from engine.plans.expressions import FormulaExpression
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.rows import Row
 from engine.plans.weights import Axis, BaseWeights, Members, axis_total, memberships
@@ -91,8 +92,7 @@ class ShownCurrencies(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def _money(self) -> list[Row]:
         """The rows whose figures are amounts."""
-        kinds = (FigureKind.MONEY, FigureKind.PRICE)
-        return [row for row in self.plan.rows if row.type is not None and row.type.kind in kinds]
+        return [row for row in self.plan.rows if row.type is not None and row.type.kind in MONEY_KINDS]
 
     @cached_property
     def _mixed(self) -> list[Row]:
@@ -109,6 +109,8 @@ class ShownCurrencies(Struct, frozen=True, eq=False, dict=True):
 
     def _of_lines(self, rows: Iterable[Row], reads: Sequence[ColumnRead]) -> Names:
         """Return the currencies of some rows in some column reads."""
+        formulas = [row.expression for row in rows if isinstance(row.expression, FormulaExpression)]
+        reads = self.plan.distinct_reads if any(formula.has_own for formula in formulas) else reads
         bases = {base for row in rows if row.expression for base in row.expression.bases}
         named = (self._uses.get((base, read.side.key), NONE) for base in bases for read in reads)
         return NONE.union(self._of_books(bases), *named)
@@ -142,7 +144,7 @@ class ShownCurrencies(Struct, frozen=True, eq=False, dict=True):
                 for column_read in (each for each in read.column_reads if each in mixed):
                     windows = [read.splits.of(window) for window in watched(plan.base_windows(base, column_read))]
                     for place, ids in watched(places, plan.stop):
-                        by_interval = held.get(plan.availability.masked(base.domain, place.members), {})
+                        by_interval = held.get(plan.availability.masked(base, place.members), {})
                         codes = Codes().union(*(by_interval.get(each, ()) for each in watched(windows[place.time])))
                         found[ids] = found.get(ids, self._of_books(bases)) | self._names(base.measure.currency, codes)
         return found

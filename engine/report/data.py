@@ -53,7 +53,7 @@ def style_of(reference: Reference) -> ScenarioStyle:
 def style_of_side(side: Side) -> ScenarioStyle:
     """Return the style of a side; a blend has the style of its last scenario."""
     style = BY_KIND.get(side.terms[-1].scenario.kind.casefold(), ScenarioStyle.OTHER)
-    is_earlier = any(not shift.is_window for shift in side.shifts)
+    is_earlier = any(not (shift.is_window or shift.opens) for shift in side.shifts)
     return ScenarioStyle.PRIOR_YEAR if style is ScenarioStyle.ACTUAL and is_earlier else style
 
 
@@ -65,21 +65,47 @@ def style_of_side(side: Side) -> ScenarioStyle:
 
 
 EACH = " each"  # unit of a price
+A_DAY = " a day"  # unit of money over days
+PER = (EACH, A_DAY)  # how the units of money for something end
 SCALED = {0: "", 3: " thousands", 6: " millions", 9: " billions"}
 
 
 OTHERS = "(others)"  # id of the member that stands for those that a ranking does not show
+OTHERS_LABEL = "Others"
 
 
 Drill = Mapping[str, Any]  # part of the inspect_rows calls behind a figure; see engine.report.drill
 
 
 class Comparison(Enum):
-    """What a column shows: the figure, a difference, or a relative difference."""
+    """What a column shows: the figure, a difference, a relative one, a part of a whole, its change, or a rank."""
 
     FIGURE = "figure"
     VARIANCE = "variance"
     SHARE = "share"
+    PART = "part"
+    POINTS = "points"  # the difference of two parts
+    RANK = "rank"
+
+    @property
+    def is_fraction(self) -> bool:
+        """Whether it is a fraction, shown in hundredths."""
+        return self in (Comparison.SHARE, Comparison.PART, Comparison.POINTS)
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is a difference, shown with its sign."""
+        return self in (Comparison.VARIANCE, Comparison.SHARE, Comparison.POINTS)
+
+    @property
+    def is_in_points(self) -> bool:
+        """Whether what it shows in hundredths are percentage points."""
+        return self in (Comparison.VARIANCE, Comparison.POINTS)
+
+    @property
+    def keeps_unit(self) -> bool:
+        """Whether it has the unit of the figures that it is made of."""
+        return self in (Comparison.FIGURE, Comparison.VARIANCE)
 
 
 class ReportLine(Struct, frozen=True, kw_only=True, dict=True):
@@ -96,6 +122,7 @@ class ReportLine(Struct, frozen=True, kw_only=True, dict=True):
     into_parent: Exact | None  # weight of the line in the line above it
     repeats_over: tuple[str, ...]  # breakdown dimensions over which its aggregate repeats
     drill: Drill | None
+    holds: int | None = None  # members behind a row of others below a line; None for every other line
 
     @cached_property
     def figure_class(self) -> tuple[str, bool, bool, str]:
@@ -111,6 +138,26 @@ class ReportLine(Struct, frozen=True, kw_only=True, dict=True):
         return LazyTable()
 
 
+class LinesLeftOut(Struct, frozen=True, kw_only=True):
+    """Lines of a statement that are not material: those of one unit, or those below a node that is shown."""
+
+    lines: int
+    largest: ReportLine  # the first of them where none has a figure
+    figure: Exact | None  # of the largest, in the column that is tested
+    below: str | None = None  # the key of the node
+    total: Exact | None = None  # what they count for in the node
+
+
+class ShownMateriality(Struct, frozen=True, kw_only=True):
+    """What the lines of a statement had to reach in a column to be shown, and which of them did not."""
+
+    column: int
+    amount: Exact | None
+    percent: Exact | None
+    needs_both: bool
+    left_out: tuple[LinesLeftOut, ...]
+
+
 class ReportColumn(Struct, frozen=True, kw_only=True):
     """A scenario as requested."""
 
@@ -122,7 +169,9 @@ class ReportColumn(Struct, frozen=True, kw_only=True):
     drill: Drill
     windows: Mapping[str, PeriodRange] = {}  # by `period_key`: those it shows in other periods of a breakdown
     currency: str | None = None  # of the amounts of lines that have several; None where it has several itself
+    switches: Mapping[str, str] = {}  # by domain: the last month of the first scenario of a blend
     close: str | None = None  # label of the close that the balances in the total of a breakdown by time are
+    has_rows: bool = True  # whether its drill leads to the rows of its figures; those of a running sum lie above it too
 
 
 def period_key(ids: Iterable[str]) -> str:
@@ -146,6 +195,7 @@ class MemberTuple(Struct, frozen=True):
     is_total: bool
     into_parent: Exact | None = None  # its weight in the total, if a tree gives it one other than 1
     holds: int | None = None  # members of the first dimension behind a row of others; None for every other row
+    unmet: int | None = None  # how many of these do not meet the conditions of the request; None without conditions
     currency: str | None = None  # of the amounts of lines and columns that have several; None where it has several
 
 
@@ -156,17 +206,26 @@ class DrillRule(Struct, frozen=True):
     by_time: tuple[str, ...] = ()  # the filters on time
     cells: Mapping[str, Drill] = {}  # by `cell_key`: of two dimensions of time, whose cells need not be periods
     whole: tuple[str, ...] = ()  # the dimensions that all members filter where a place has none of them
+    reach: tuple[str, ...] = ()  # the first and the last period of a breakdown by time with a row of others
 
     def at(self, members: Sequence[ReportMember]) -> Drill:
         """Return the part of a place by its members; the total has none."""
         ids, named = [member.id for member in members], [member.dimension for member in members]
         above = len(ids) - ids[::-1].index(OTHERS) if OTHERS in ids else 0
-        cell = self._cell([key for key, name in zip(ids, named, strict=True) if name in self.time])
+        periods = [member for member in members if member.dimension in self.time]
+        others = next((member for member in periods if member.id == OTHERS), None) if self.reach else None
+        cell = self._others(others) if others else self._cell([member.id for member in periods])
         filters: dict[str, Any] = {**{key: ALL for key in self.whole if key not in named}, **cell.get("filters", {})}
         for member in (*members[above:], *members[:above]):
             if member.dimension not in self.time:
                 filters[member.dimension] = member.id if member.kept_by is None else filter_json(member.kept_by)
         return {**cell, "filters": filters} if filters else cell
+
+    def _others(self, others: ReportMember) -> Drill:
+        """Return the range of a breakdown by time with the filter that keeps its other periods, in place of others."""
+        selection = filter_json(others.kept_by or ())
+        bounds = dict(zip(("period_start", "period_end"), self.reach, strict=True))
+        return {**bounds, "filters": dict.fromkeys(self.by_time or (others.dimension,), selection)}
 
     def _cell(self, periods: Sequence[str]) -> Drill:
         """Return the range of some periods, and the filters on time."""
@@ -197,13 +256,19 @@ def unit_of(
     """Return the unit of figures of a type for a comparison; `money` is that of amounts. None for a header."""
     if known is None:
         return None
-    if comparison is Comparison.SHARE:
-        return "fraction"
+    if comparison.is_fraction:
+        return "pp" if comparison.is_in_points else "fraction"
+    if comparison is Comparison.RANK:
+        return "number"
     match known.kind:
         case FigureKind.MONEY:
             return money if known.additive else currency
         case FigureKind.PRICE:
             return currency + EACH
+        case FigureKind.RATE:
+            return currency + A_DAY
+        case FigureKind.DAYS:
+            return "days"
         case FigureKind.NUMBER if shown_as is not Format.PERCENT:
             return "number"
         case FigureKind.RATIO if shown_as is not Format.PERCENT:
@@ -230,6 +295,7 @@ class ReportData(Struct, frozen=True, eq=False, kw_only=True):
     subtotals: bool = False  # whether places stand below sub-totals, each of which has members of the first dimensions
     line_currencies: Mapping[str, str] = {}  # of lines with one currency in a report of several, by key
     drill: DrillRule = DrillRule()  # of places
+    materiality: ShownMateriality | None = None
     figures: FigureCube  # by line, column and place; a header's are missing
     notes: tuple[Note, ...]
     freshness: Mapping[str, Mapping[str, Freshness]]
@@ -285,8 +351,10 @@ class ReportData(Struct, frozen=True, eq=False, kw_only=True):
 
     def is_scaled(self, line: ReportLine, comparison: Comparison) -> bool:
         """Tell whether the report's scale applies to a figure."""
-        return line.type is not None and line.type.is_scaled and comparison is not Comparison.SHARE
+        return line.type is not None and line.type.is_scaled and comparison.keeps_unit
 
     def is_quotient(self, line: ReportLine, comparison: Comparison) -> bool:
         """Tell whether a figure is a quotient, which carries 15 significant digits."""
-        return comparison is Comparison.SHARE or (line.type is not None and line.type.quotient)
+        if not comparison.keeps_unit:
+            return comparison.is_fraction
+        return line.type is not None and line.type.quotient

@@ -6,15 +6,18 @@ side, operand, or pair of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from engine.model.calendar.periods import Span
+from engine.model.catalogue import DimensionKind
 from engine.model.scenarios import Reference, Side
 from engine.model.scope import ALL
 from engine.model.stopping import watched
+from engine.plans.expressions import Expression, FormulaExpression, OwnExpression, operands_of, terms_of
 from engine.plans.figures import FigurePlan
-from engine.plans.row_plan import operands_of, terms_of
-from engine.plans.rows import Expression, Row
+from engine.plans.plan_reads import formula_read, leaf_reads, own_read
+from engine.plans.rows import Row
 from engine.plans.windows import ColumnRead, last_column
 from engine.queries.filters import named_by
 from engine.queries.values import TimeColumn
@@ -25,7 +28,7 @@ SIGNS = "+-"  # of the sides of a column
 
 
 def line_drill(row: Row, plan: FigurePlan) -> Drill | None:
-    """Return the part of a line or metric; None if it has no rows."""
+    """Return the part of a line or metric; None if it has no rows, or if its operands read others in each column."""
     expression = row.expression
     if expression is None or plan.availability.why_not(expression):
         return None
@@ -34,14 +37,76 @@ def line_drill(row: Row, plan: FigurePlan) -> Drill | None:
     domains = [plan.reader.catalogue.domains[base.domain] for operand in operands for base in operand.bases]
     if not operands or not all(domain.inspect_enabled for domain in domains):
         return None
+    if any(is_replaced_in_trees(operand, plan) for operand in operands):
+        return None
+    if isinstance(expression, FormulaExpression) and expression.has_own:
+        by_column = own_calls(expression, operands, plan)
+        first, *others = by_column or [[]]
+        return {"operands": first} if first and all(other == first for other in others) else None
     calls = [figure_drill(operand, plan) for operand in operands]
     return calls[0] if operands == [expression] else {"operands": calls}
 
 
+def own_calls(
+    expression: FormulaExpression, operands: Sequence[Expression], plan: FigurePlan
+) -> Sequence[Sequence[Drill]]:
+    """Return for each column the parts of the operands of a formula, of which some have a side of their own.
+
+    They replace what the column says of the scenario, and of the scenarios that it is compared with. None beside a
+    blend.
+    """
+    columns = [read for column in plan.columns for read in column]
+    if any(len(read.side.terms) > 1 for read in columns):
+        return []  # each part of a blend would have the rows of such an operand, which are read once
+    each = [formula_read(expression, column_read, plan.column_read) for column_read in columns]
+    narrows = any(read.shared for read in columns) or any(
+        shared for within in each for _, shared in leaf_reads(expression, within)
+    )
+    return [list(calls_within(within, operands, plan, narrows=narrows)) for within in each]
+
+
+def calls_within(
+    within: ColumnRead, operands: Sequence[Expression], plan: FigurePlan, *, narrows: bool
+) -> Iterator[Drill]:
+    """Yield the parts of the operands of a formula that is computed in a column read.
+
+    `narrows` tells whether any column is narrowed: then an operand that nothing narrows is compared with itself.
+    """
+    for operand in operands:
+        own = isinstance(operand, OwnExpression)
+        read = own_read(operand, within, plan.column_read) if isinstance(operand, OwnExpression) else within
+        for term in read.side.terms if own else read.side.terms[:1]:
+            part: Drill = {"scenario_id": term.key, "filters": {"scenario": read.side.key}} if own else {}
+            compared = sorted(within.scope or (term.scenario.id,)) if narrows else ()
+            part = joined(part, {"filters": {"compared_with": compared}}) if compared else part
+            yield joined(figure_drill(operand, plan), part)
+
+
 def figure_drill(expression: Expression, plan: FigurePlan) -> Drill:
-    """Return the part of one figure that rows add up to. Dimensions that the figure lacks do not filter its rows."""
-    whole = dict.fromkeys(plan.availability.missing_dimensions(expression), ALL)
-    return {"source_key": expression.bases[0].domain, "filters": {**whole, "metric": expression.reference}}
+    """Return the part of one figure that rows add up to. Dimensions that the figure lacks do not filter its rows.
+
+    Members that an operand has of its own stand in place of those of the dimensions of their leaf.
+    """
+    filtered = (plan.availability.missing_filters(base) for base in expression.bases)
+    lacking = (plan.availability.missing_dimensions(expression), *filtered, replaced_dimensions(expression, plan))
+    whole = dict.fromkeys(chain.from_iterable(lacking), ALL)
+    own = {cut.dimension: filter_json(cut.ids) for base in expression.bases[:1] for cut in base.own}
+    return {"source_key": expression.bases[0].domain, "filters": {**whole, **own, "metric": expression.reference}}
+
+
+def replaced_dimensions(expression: Expression, plan: FigurePlan) -> Sequence[str]:
+    """Return the dimensions of a report whose members the own ones of an operand replace."""
+    leaves, query = {cut.leaf for base in expression.bases for cut in base.own}, plan.query
+    asked = (*(known.dimension for known in query.filters), *query.breakdown)
+    return [dimension.key for dimension in asked if dimension.leaf in leaves]
+
+
+def is_replaced_in_trees(expression: Expression, plan: FigurePlan) -> bool:
+    """Tell whether own members of an operand replace those of a tree that weighs: no call leaves that filter out."""
+    own = {cut.dimension for base in expression.bases for cut in base.own}
+    dimensions = plan.reader.dimensions
+    replaced = (dimensions[key] for key in replaced_dimensions(expression, plan) if key not in own)
+    return any(dimension.kind is DimensionKind.RAGGED for dimension in replaced)
 
 
 def column_drill(reference: Reference, readings: Sequence[ColumnRead], plan: FigurePlan) -> Drill:
@@ -98,8 +163,8 @@ def common_filters(plan: FigurePlan) -> Drill:
     return {"filters": short, **({"add_filters_of_this_call": long} if long else {})}
 
 
-def drill_rule(plan: FigurePlan) -> DrillRule:
-    """Return the rule of the places of a plan.
+def drill_rule(plan: FigurePlan, *, cuts: bool = False) -> DrillRule:
+    """Return the rule of the places of a plan; `cuts` tells whether a ranking leaves members out.
 
     A dimension of which a place has no member is filtered by all of them, if the total over it does not count every
     visible leaf exactly once, so that inspected rows weigh what they weigh there.
@@ -107,7 +172,9 @@ def drill_rule(plan: FigurePlan) -> DrillRule:
     query = plan.query
     time = tuple(axis.dimension.key for axis in query.time)
     cells = cell_drills(plan) if len(time) > 1 else {}
-    return DrillRule(time, tuple(query.by_time), cells, plan.reads.weighing)
+    cuts_time = cuts and bool(plan.times) and query.breakdown[0].key in time
+    reach = (plan.times[0].periods[0].code, plan.times[-1].periods[0].code) if cuts_time else ()
+    return DrillRule(time, tuple(query.by_time), cells, plan.reads.weighing, reach)
 
 
 def cell_drills(plan: FigurePlan) -> Mapping[str, Drill]:

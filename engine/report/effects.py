@@ -151,3 +151,14 @@ def driver_effect(u: Pair, r: Pair, growth: Exact) -> MemberEffect:
         return MemberEffect(contribution, ZERO)
     price = r[1] / u[1] if u[1] else r[0] / u[0]
     return MemberEffect(contribution, (u[0] - growth * u[1]) * price)
+
+
+def hidden_mix(rows: DriverEffects, inside: DriverEffects) -> Exact | None:
+    """Return the mix between members that lie inside one row, which is in the price of the rows.
+
+    `inside` are the effects of all members inside the rows. None where volume, or amounts without volume, are others.
+    """
+    if (rows.volumes, rows.without, added(rows.moved)) != (inside.volumes, inside.without, added(inside.moved)):
+        return None
+    mix_inside, mix = (effect_of(effects.members).mix or ZERO for effects in (inside, rows))
+    return mix_inside - mix

@@ -1,6 +1,7 @@
 """Explains a variance: reads the figures of its lists together and makes the contributions of them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -21,23 +22,26 @@ from engine.notes.table import report_notes
 from engine.notes.unassigned_notes import unassigned_plans
 from engine.notes.weight_notes import differing_total, uneven_rows
 from engine.plans.day_causes import NO_ROWS
+from engine.plans.expressions import Expression, FormulaExpression
 from engine.plans.figure_forms import FigureForm, RatioForm, SumForm, form_of
 from engine.plans.figures import FigurePlan, Figures, MetricPlan
 from engine.plans.freshness import Freshness, freshness
 from engine.plans.report_size import MOST_GROUPS, ReportSize, report_size
-from engine.plans.rows import Expression, FormulaExpression, Row, metric_expression, metric_row, statement_rows
+from engine.plans.rows import Row, metric_expression, metric_row, statement_rows
 from engine.plans.windows import ColumnRead, DateWindow, shifted_window
-from engine.queries.explanations import LINES, ExplainQuery, said_of_by
+from engine.queries.explanations import LINES, ExplainQuery, said_of_explaining
 from engine.queries.filters import filter_of
 from engine.queries.times import joined
 from engine.queries.values import Query, Ranking, ScenarioColumn
 from engine.report.currencies import shown_currencies
 from engine.report.data import Comparison
+from engine.report.effects import driver_effects, hidden_mix
 from engine.report.explained_lists import ExplainedFigure, SidePairs, by_lines, by_members, present
 from engine.report.explanation import ExplainedList, Explanation, frame_of
 from engine.report.ranking import stays_in_frames
 from engine.report.run import column_of, made_of
 
+MAX_INSIDE = 10_000  # leaves of a dimension whose mix inside the rows is told
 WITHOUT = ("shared_rows", "weighted_rows")  # notes of reports: the lists tell of their rows and totals themselves
 
 
@@ -60,8 +64,9 @@ def explain(
     ranking = Ranking(line=0, column=0, asc=False, top=asked.top)
     plans = {key: in_frames(plan, figure, ranking) for key, plan in plans_of(figure, reader, stop).items()}
     for plan in plans.values():
-        with said_of_by():
+        with said_of_explaining(reader):
             admit(report_size(plan, ranking if plan.framed else None, most_groups, admit))
+    inside = inside_plans(figure, plans, most_groups, admit)
     reads = [
         ReportReads(
             plan,
@@ -72,10 +77,12 @@ def explain(
         )
         for plan in plans.values()
     ]
-    found = dict(zip(plans, collected(reads), strict=True))
+    every = collected([*reads, *map(ReportReads, inside.values())])
+    found, below = dict(zip(plans, every, strict=False)), dict(zip(inside, every[len(plans) :], strict=True))
     whole = next(known for known in found.values() if not known.figures.plan.reads.topped)
     lists = tuple(list_of(key, figure, found.get(key, whole)) for key in asked.queries)
-    notes = (*asked.whole.notes, *notes_of(figure, asked.variance, found, whole, lists))
+    told = notes_of(figure, asked.variance, found, whole, lists)
+    notes = (*asked.whole.notes, *told, *inside_notes(figure, found, below))
     a, b = (present(total) for total in SidePairs(whole.figures).totals(figure.expression))
     plan = whole.figures.plan
     currency = whole.currency if whole.currency != MIXED else shown_currencies(whole).of_row(figure.row)
@@ -173,6 +180,30 @@ def plans_of(figure: ExplainedFigure, reader: Reader, stop: Stop) -> dict[str, F
     return plans
 
 
+def inside_plans(
+    figure: ExplainedFigure,
+    plans: Mapping[str, FigurePlan],
+    most_groups: int,
+    admit: Callable[[ReportSize], None],
+) -> dict[str, FigurePlan]:
+    """Return the plans of the members inside those of a derived dimension or a tree that drivers explain.
+
+    A tree that weighs has none, nor has a dimension of too many leaves.
+    """
+    inside: dict[str, FigurePlan] = {}
+    for key, plan in plans.items() if figure.volume else ():
+        leaf = plan.reader.dimensions.get(plan.axes[0].leaf) if plan.axes else None
+        if leaf is None or leaf.key in (key, *plans) or plan.into_total(plan.axes[0]):
+            continue
+        if len(plan.reader.visible(leaf.key)) > MAX_INSIDE:
+            continue
+        inner = replace(plan, query=replace(plan.query, breakdown=(leaf,)))
+        with suppress(BadArguments):  # it is too large, and what it says is left out
+            admit(report_size(inner, None, most_groups, admit))
+            inside[key] = inner
+    return inside
+
+
 def in_frames(plan: FigurePlan, figure: ExplainedFigure, ranking: Ranking) -> FigurePlan:
     """Return a plan whose sums stay in frames, where its members are many and those of a sum; else the plan."""
     is_sum = isinstance(figure.form, SumForm) and figure.volume is None and not plan.query.time
@@ -201,7 +232,7 @@ def refuse_dimension(key: str, figure: ExplainedFigure, plan: FigurePlan) -> Non
     for expression in (row.expression for row in plan.rows if row.expression is not None):
         if plan.availability.missing_dimensions(expression):
             short = dict.fromkeys(
-                base.domain for base in expression.bases if not all(plan.availability.across[base.domain])
+                base.domain for base in expression.bases if not all(plan.availability.across_of(base))
             )
             raise DimensionUnavailable(
                 f"{expression.name} uses {' and '.join(short)}, which has no {key}.",
@@ -293,6 +324,24 @@ def notes_of(
         if not made_list.rows and made_list.a is not None and made_list.b is not None and figure.volume:
             volume = (figure.volume.key,)
             yield Note.of("no_divisor", lines=(figure.row.key,), scenarios=(variance.b.key,), operands=volume)
+
+
+def inside_notes(
+    figure: ExplainedFigure, found: Mapping[str, ReportFigures], below: Mapping[str, ReportFigures]
+) -> Iterator[Note]:
+    """Yield the note on the mix between members that lie inside one row of a list, which is in the price of the row."""
+    volume = figure.volume.expression if figure.volume else None
+    for key, report in found.items() if volume else ():
+        leaf = report.plan.axes[0].leaf if report.plan.axes else key
+        inner = below.get(key) or found.get(leaf)
+        if inner is None or leaf == key or volume is None or report.plan.into_total(report.plan.axes[0]):
+            continue
+        pairs = (SidePairs(report.figures), SidePairs(inner.figures))
+        rows, inside = (driver_effects(each.weighed(volume), each.weighed(figure.expression)) for each in pairs)
+        hidden = hidden_mix(rows, inside) if rows and inside else None
+        if hidden:
+            amount = hidden.digits(quotient=True)
+            yield Note.of("mix_inside", lines=(figure.row.key,), by=key, amount=amount, finer=leaf)
 
 
 def blank_totals(figure: ExplainedFigure, figures: Figures) -> Iterator[Note]:

@@ -9,18 +9,19 @@ from msgspec.structs import replace
 from engine.books.reader import Reader
 from engine.model.catalogue import Base, Format, Metric
 from engine.model.exact import ONE, ZERO, Exact, sort_keys
-from engine.model.formulas import Figure, FigureKind
+from engine.model.formulas import MONEY_KINDS, Figure
 from engine.model.stopping import watched
 from engine.notes.shared_rows import members_sharing
+from engine.plans.expressions import Expression, FormulaExpression
 from engine.plans.figure_forms import FigureForm, RatioForm, terms_of_sum
 from engine.plans.figures import FigurePlan, Figures
 from engine.plans.framed_figures import MemberRank
 from engine.plans.places import Coordinates
-from engine.plans.rows import Expression, FormulaExpression, Row, metric_row, statement_rows
+from engine.plans.rows import Row, metric_row, statement_rows
 from engine.plans.variances import Variances
 from engine.queries.explanations import ExplainQuery
 from engine.report.currencies import ShownCurrencies
-from engine.report.data import OTHERS, Comparison, filter_json, unit_of
+from engine.report.data import OTHERS, OTHERS_LABEL, Comparison, filter_json, unit_of
 from engine.report.drill import drill_rule, line_drill
 from engine.report.effects import (
     MemberEffect,
@@ -40,9 +41,10 @@ from engine.report.explanation import (
     WITHOUT_VOLUME,
     ExplainedList,
     ExplainedRow,
+    ExplainedTotals,
 )
 from engine.report.figure_table import LabelledMembers, place_of
-from engine.report.ranking import OTHERS_LABEL, exclusion_of
+from engine.report.ranking import exclusion_of
 
 RATE, PRICE = "rate", "price"
 Known = tuple[Exact | None, Exact | None]  # both sides, None without a figure
@@ -235,8 +237,10 @@ def members_list(by: str, figure: ExplainedFigure, figures: Figures, rank: Membe
     if figure.volume is not None:
         return by_drivers(by, figure, figure.volume, pairs, (a, b))
     if isinstance(figure.form, RatioForm):
-        rows = ratio_candidates(figure, figure.form, pairs).rows(figure.asked, larger)
-        return list_made(by, RATE, (a, b), with_drill_of_others(rows, pairs, (a, b)))
+        ratios = ratio_candidates(figure, figure.form, pairs)
+        rows, whole = ratios.rows(figure.asked, larger), effect_of(ratios.effects)
+        of_members = list_made(by, RATE, (a, b), with_drill_of_others(rows, pairs, (a, b)))
+        return replace(of_members, totals=ExplainedTotals.of(whole) if rows else None)
     weighed = pairs.weighed(figure.expression)
     own = weighed if pairs.plan.query.time else list(map(counted, watched(pairs.own(figure.expression))))
     members = Candidates(
@@ -246,8 +250,8 @@ def members_list(by: str, figure: ExplainedFigure, figures: Figures, rank: Membe
         lambda others: added([weighed[at] for at in watched(others)]),
         rank,
     )
-    whole = rank.sides if rank and rank.sides else added(weighed)
-    twice = (a - whole[0], b - whole[1])
+    both = rank.sides if rank and rank.sides else added(weighed)
+    twice = (a - both[0], b - both[1])
     shared = ExplainedRow(key=SHARED, label="Shared", a=twice[0], b=twice[1], contribution=difference(twice))
     rows = with_drill_of_others(members.rows(figure.asked, larger), pairs, (a, b))
     return list_made(by, None, (a, b), [*rows, *([shared] if any(twice) else [])])
@@ -302,10 +306,8 @@ def by_drivers(
     moving = [at for at, pair in enumerate(volumes) if any(pair)]
     own = map(counted, watched(pairs.own(figure.expression)))
     with_volume = [(a if u_a else ZERO, b if u_b else ZERO) for (a, b), (u_a, u_b) in zip(own, volumes, strict=True)]
-    make, is_complete = (
-        pairs.row_maker(with_volume),
-        [effects.moved[at] == pair for at, pair in watched(enumerate(amounts))],
-    )
+    make = pairs.row_maker(with_volume)
+    is_complete = [effects.moved[at] == pair for at, pair in watched(enumerate(amounts))]
     members = Candidates(
         [pairs.ids[at] for at in watched(moving)],
         [effects.members[at] for at in watched(moving)],
@@ -326,7 +328,12 @@ def by_drivers(
     without = ExplainedRow(
         key=WITHOUT_VOLUME, label=f"Without {volume.label}", a=a, b=b, contribution=effects.without_volume
     )
-    return list_made(by, PRICE, sides, [first, *rows, *([without] if a or b else [])])
+    parts = replace(
+        ExplainedTotals.of(effect_of(effects.members)),
+        volume=effects.volume,
+        without_volume=effects.without_volume if a or b else None,
+    )
+    return replace(list_made(by, PRICE, sides, [first, *rows, *([without] if a or b else [])]), totals=parts)
 
 
 # By lines.
@@ -375,7 +382,7 @@ def row_of(expression: Expression, asked: ExplainQuery, reader: Reader, key: str
     metric = reader.catalogue.metrics.get(expression.reference)
     if metric is not None:
         return metric_row(metric, reader, key=metric.key, label=metric.label)
-    is_money = expression.type.kind in (FigureKind.MONEY, FigureKind.PRICE)
+    is_money = expression.type.kind in MONEY_KINDS
     format_ = Format.CURRENCY if is_money else Format.NUMBER
     return Row(key=key, label=key.capitalize(), kind="formula", format=format_, expression=expression)
 

@@ -7,13 +7,14 @@ import polars as pl
 from msgspec import Struct
 
 from engine.model.calendar.periods import PeriodRange
-from engine.model.exact import Exact
+from engine.model.exact import ZERO, Exact
 from engine.model.notes import Note
 from engine.model.requests import Selection
 from engine.model.stopping import watched
 from engine.notes.currency_notes import MIXED
 from engine.plans.freshness import Freshness
 from engine.report.data import Drill, ReportColumn, ReportLine
+from engine.report.effects import MemberEffect
 from engine.report.permission import Permission
 
 SHARED = "(shared)"  # key of the row that takes back what members of a tree count twice, or periods that overlap
@@ -47,6 +48,21 @@ class ExplainedRow(Struct, frozen=True, kw_only=True):
         return None if self.mix is None else self.contribution - self.mix
 
 
+class ExplainedTotals(Struct, frozen=True, kw_only=True):
+    """The parts of all rows of a list together; they add up to its variance."""
+
+    mix: Exact
+    rest: Exact  # the rate of a ratio, the price of drivers
+    volume: Exact | None = None  # of drivers
+    without_volume: Exact | None = None  # of drivers, where there are amounts without volume
+
+    @classmethod
+    def of(cls, members: MemberEffect) -> "ExplainedTotals":
+        """Return the parts of what all members contribute together."""
+        mix = members.mix or ZERO
+        return cls(mix=mix, rest=members.contribution - mix)
+
+
 class ExplainedList(Struct, frozen=True, kw_only=True):
     """One explanation of the whole variance: by the members of a dimension, or by lines."""
 
@@ -55,6 +71,20 @@ class ExplainedList(Struct, frozen=True, kw_only=True):
     a: Exact | None
     b: Exact | None
     rows: tuple[ExplainedRow, ...]  # none if a side is blank
+    totals: ExplainedTotals | None = None  # of a list whose rows have parts
+
+    @property
+    def parts(self) -> Mapping[str, Exact]:
+        """The parts of all rows together that there are, by name."""
+        if self.totals is None:
+            return {}
+        parts = {
+            "volume": self.totals.volume,
+            "mix": self.totals.mix,
+            self.rest or "": self.totals.rest,
+            "without_volume": self.totals.without_volume,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
 
     @property
     def variance(self) -> Exact | None:

@@ -1,5 +1,6 @@
 """Inspections: the rows behind figures, as values that stand without the books."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from operator import or_
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from engine.books.reader import Reader
 from engine.model.calendar.periods import PeriodRange, Span
 from engine.model.catalogue import CONTRIBUTION, Domain
-from engine.model.exact import Exact, decimal_places
+from engine.model.exact import ZERO, Exact, decimal_places
 from engine.model.fact_store import DATE
 from engine.model.formulas import Figure, FigureKind, Nothing
 from engine.model.members.member_sets import LeafMembers
@@ -23,14 +24,17 @@ from engine.model.stopping import Stop, never, watched
 from engine.notes.currency_notes import MIXED, currency_of
 from engine.notes.days import find_unmet
 from engine.notes.sum_notes import headers
-from engine.plans.contributions import cause_of_blank, contributions, total_of
+from engine.plans.contributions import RowTotal, at_chosen_close, cause_of_blank, contributions, total_of
 from engine.plans.day_causes import NO_ROWS
 from engine.plans.freshness import Freshness, freshness_of
+from engine.plans.row_amounts import decides, refuse_deciders
 from engine.plans.row_plan import RowPlan, plan_rows
 from engine.plans.term_reads import sums_read
 from engine.plans.windows import split_intervals
-from engine.queries.rows import RowQuery
+from engine.queries.row_choices import count_column, kind_of
+from engine.queries.rows import RowQuery, shown_columns
 from engine.report.permission import Permission, permission_of
+from engine.report.row_reads import MAX_ROWS, ColumnSums, RowsFound, RowTotals, find_rows
 
 RowValue = Exact | str | None
 MOST_PLACES = 6  # most decimals of a contribution
@@ -47,7 +51,7 @@ class RowColumn(Struct, frozen=True):
 
 
 class Inspection(Struct, frozen=True, eq=False, kw_only=True, dict=True):
-    """Rows of one scenario of a source, up to a limit.
+    """Rows of one scenario of a source, or groups of them with their rows and sums, up to a limit.
 
     `read` holds the days whose rows count. If the query names a figure, `contribution` is the last column. All rows,
     shown or not, add up to `contribution_total`. Divided by `divisor`, it is the figure.
@@ -73,6 +77,11 @@ class Inspection(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     data_version: str
     permission: Permission
     freshness: Mapping[str, Mapping[str, Freshness]] = {}  # of its scenario, by domain
+    totals: RowTotals | None = None  # of all rows, shown or not; None where they are too many
+    groups: int | None = None  # of rows counted by columns: how many there are, shown or not
+    chosen: Mapping[str, str] = {}  # the order, amounts, text and columns to count by that were asked for, in words
+    searched: tuple[str, ...] = ()  # the columns in which a text was looked for
+    makes_figure: bool = True  # False where an amount or a text leaves rows out
 
     @property
     def label(self) -> str:
@@ -112,17 +121,12 @@ def amount_number(value: RowValue) -> float | None:
 def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
     """Return the rows of a query, and their contribution to its figure."""
     plan = plan_rows(query, reader)
-    rows, truncated = (pl.DataFrame(), False) if plan is None else collected(plan, query.limit, stop)
-    columns, units = columns_of(query, reader), dict[str, str]()
     if plan is not None:
-        units = units_of_rows(plan, rows, stop if truncated else None)
-        columns = tuple([replace(column, unit=units.get(column.name, column.unit)) for column in columns])
-    total, divisor = figure_of(plan, stop) if plan else (Nothing.MISSING, Exact(1))
-    found: list[Sequence[RowValue]] = [values_of(column, query.domain, rows, reader) for column in columns]
-    if plan is not None and plan.expression is not None:
-        contributed = contributions(plan, rows, total / divisor if isinstance(total, Exact) else total)
-        columns = (*columns, contribution_column(plan, contributed, units))
-        found.append(contributed)
+        refuse_deciders(plan)
+        plan = at_chosen_close(plan, stop)
+    rows = RowsFound(pl.DataFrame()) if plan is None else find_rows(plan, stop)
+    made = total_made(plan, rows, stop)
+    columns, values = told_rows(query, plan, rows, made, stop, reader)
     own = [(query.side.terms[query.term_index].scenario.id, query.compared)] if query.side else []
     return Inspection(
         source=query.domain.key,
@@ -132,28 +136,28 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
         filters=query.asked,
         read=() if plan is None else read_by(plan),
         columns=columns,
-        rows=list(zip(*found, strict=True)),
-        labels=labels_of(columns, found, reader),
-        truncated=truncated,
+        rows=list(zip(*values, strict=True)),
+        labels=labels_of(columns, values, reader),
+        truncated=rows.is_truncated,
         figure=query.written,
         figure_label=plan.named.label if plan and plan.named else None,
-        contribution_total=total,
-        divisor=divisor,
+        contribution_total=made.total,
+        divisor=made.divisor,
         quotient=plan is not None and plan.expression is not None and plan.expression.type.quotient,
         notes=(
             *query.notes,
-            *(
-                find_unmet([(query.written, plan.named.expression)], reader)
-                if plan and plan.named and query.written
-                else ()
-            ),
-            *([] if plan is None or isinstance(total, Exact) else blank_notes(plan, stop)),
+            *notes_of_rows(query, plan, made, rows, stop),
             *headers(query.filters, [query.domain], own, reader),
         ),
         catalogue_version=reader.catalogue.version,
         data_version=reader.data_version,
         permission=permission_of([query.domain.key], scenarios_of(query), (), reader),
         freshness={} if plan is None else freshness_of_rows(plan),
+        totals=totals_of(plan, rows, values[-1] if values else ()),
+        groups=rows.groups,
+        chosen=query.choices.told,
+        searched=query.choices.texts,
+        makes_figure=not query.choices.is_narrowed,
     )
 
 
@@ -170,24 +174,86 @@ def scenarios_of(query: RowQuery) -> Iterator[str]:
         yield from sorted(query.compared)
 
 
-def collected(plan: RowPlan, limit: int, stop: Stop) -> tuple[pl.DataFrame, bool]:
-    """Return the first rows of a plan, and whether there are more."""
-    frames: list[pl.DataFrame] = []
-    held = 0
-    last = plan.last_leaves(plan.reader.collect(plan.last_reads, stop))
-    for read in plan.reads(limit + 1, last):
-        frames += plan.reader.collect([read], stop)  # one by one: the first often holds enough
-        held += frames[-1].height
-        if held > limit:
-            break
-    (rows,) = [pl.concat(frames)] if frames else plan.reader.collect([plan.read(None, (), 0)], stop)
-    return rows.head(limit), held > limit
+ToldRows = tuple[tuple[RowColumn, ...], list[Sequence[RowValue]]]  # columns, and the values of each
 
 
-def figure_of(plan: RowPlan, stop: Stop) -> tuple[Figure, Exact]:
-    """Return the total contribution of all rows to the figure named, and its divisor."""
-    if plan.expression is None:
-        return Nothing.MISSING, Exact(1)
+def told_rows(
+    query: RowQuery, plan: RowPlan | None, rows: RowsFound, made: RowTotal, stop: Stop, reader: Reader
+) -> ToldRows:
+    """Return the columns of rows with their values; the contribution to a figure is the last."""
+    units = {} if plan is None else units_of_rows(plan, rows, stop)
+    columns = tuple(replace(column, unit=units.get(column.name, column.unit)) for column in columns_of(query, reader))
+    values: list[Sequence[RowValue]] = [values_of(column, query.domain, rows.frame, reader) for column in columns]
+    if plan is not None and query.choices.count_by:
+        count = count_column(shown_columns(query.domain))
+        columns = (*columns, RowColumn(count, worded(count), "amount", "number", 0))
+        values.append([Exact(number) for number in rows.frame[count].to_list()])
+        for name, unit in rows.denominators.items():
+            sums = [Exact(number, unit) for number in watched(rows.frame[name].to_list())]
+            own = column_of(name, query.domain, reader) if plan.expression is None else None
+            told = replace(own, unit=units.get(name, own.unit)) if own else contribution_column(plan, sums, units)
+            columns, values = (*columns, told), [*values, sums]
+    elif plan is not None and plan.expression is not None:
+        contributed = contributions(plan, rows.frame, made.decisive)
+        columns, values = (*columns, contribution_column(plan, contributed, units)), [*values, contributed]
+    return columns, values
+
+
+def totals_of(plan: RowPlan | None, rows: RowsFound, contributed: Sequence[RowValue]) -> RowTotals | None:
+    """Return the totals of all rows, which are those shown unless they were read apart; None if they are too many."""
+    if plan is None:
+        return RowTotals(0, {})
+    if rows.totals is not None or rows.is_truncated:
+        return rows.totals
+    measures = plan.query.domain.measures
+    amounts: dict[str, list[Exact]] = {}
+    for name in () if decides(plan) else plan.query.choices.summed:
+        each = contributed if name == CONTRIBUTION else units_as_amounts(rows.frame[name], measures[name].places)
+        amounts[name] = [amount for amount in watched(each) if isinstance(amount, Exact)]
+    return RowTotals(rows.frame.height, {name: sums_of(each) for name, each in watched(amounts.items())})
+
+
+def sums_of(amounts: Sequence[Exact]) -> ColumnSums:
+    """Return the sums of some amounts."""
+    return ColumnSums(
+        sum=added_up(amounts),
+        positive=added_up([amount for amount in watched(amounts) if amount.numerator > 0]),
+        negative=added_up([amount for amount in watched(amounts) if amount.numerator < 0]),
+    )
+
+
+def added_up(amounts: Sequence[Exact]) -> Exact:
+    """Return the sum of some amounts, of those over one denominator first."""
+    numerators: Counter[int] = Counter()
+    for amount in watched(amounts):
+        numerators[amount.denominator] += amount.numerator
+    return reduce(Exact.__add__, (Exact(number, unit) for unit, number in watched(numerators.items())), ZERO)
+
+
+def total_made(plan: RowPlan | None, rows: RowsFound, stop: Stop) -> RowTotal:
+    """Return the total contribution: of the figure, or of the rows that are kept if some are left out."""
+    if plan is None or plan.expression is None:
+        return RowTotal(Nothing.MISSING)
+    if plan.query.choices.is_narrowed and rows.totals is not None:
+        sums = rows.totals.sums[CONTRIBUTION]
+        return RowTotal(sums.sum if rows.totals.rows else Nothing.MISSING)
+    return figure_of(plan, stop)
+
+
+def notes_of_rows(query: RowQuery, plan: RowPlan | None, made: RowTotal, rows: RowsFound, stop: Stop) -> Iterator[Note]:
+    """Yield the notes on a figure that has blanks, and on rows that are too many to add up."""
+    if plan is None:
+        return
+    if plan.named and query.written:
+        yield from find_unmet([(query.written, plan.named.expression)], plan.reader)
+    if not isinstance(made.total, Exact) and not query.choices.is_narrowed:
+        yield from blank_notes(plan, stop)
+    if rows.is_truncated and rows.totals is None:
+        yield Note.of("rows_not_summed", maximum=f"{MAX_ROWS:,}")
+
+
+def figure_of(plan: RowPlan, stop: Stop) -> RowTotal:
+    """Return the total contribution of all rows to the figure named."""
     return total_of(plan, plan.reader.collect_each([batch.reads for batch in plan.batches], stop))
 
 
@@ -213,22 +279,20 @@ def columns_of(query: RowQuery, reader: Reader) -> tuple[RowColumn, ...]:
 def column_of(name: str, domain: Domain, reader: Reader) -> RowColumn:
     """Return one column of a domain."""
     label = reader.dimensions[name].label if name in reader.dimensions else worded(name)
-    if name in (DATE, domain.time_column):
-        return RowColumn(name, label, "date")
-    if name in domain.dimensions:
-        return RowColumn(name, label, "member")
-    if name in domain.measures:
+    kind = kind_of(name, domain)
+    if kind == "amount":
         measure = domain.measures[name]
-        return RowColumn(name, label, "amount", unit_of(measure.kind, reader), measure.places)
-    return RowColumn(name, label, "text")
+        return RowColumn(name, label, kind, unit_of(measure.kind, reader), measure.places)
+    return RowColumn(name, label, kind)
 
 
-def units_of_rows(plan: RowPlan, rows: pl.DataFrame, stop: Stop | None) -> dict[str, str]:
-    """Return the currency of each measure whose rows name it, MIXED for several; with `stop` of all rows."""
+def units_of_rows(plan: RowPlan, rows: RowsFound, stop: Stop) -> dict[str, str]:
+    """Return the currency of each measure whose rows name it, MIXED for several: of all rows, shown or not."""
     units: dict[str, str] = {}
     for name, measure in plan.query.domain.measures.items():
-        if measure.currency is not None and measure.currency in rows.columns:
-            found = rows if stop is None else currencies_read(plan, measure.currency, stop)
+        if measure.currency is not None and measure.currency in plan.columns:
+            is_whole = rows.groups is None and not rows.is_truncated
+            found = rows.frame if is_whole else currencies_read(plan, measure.currency, stop)
             codes = frozenset(found[measure.currency].unique().to_list())
             units |= {name: currency_of(measure.currency, codes, plan.reader)} if codes else {}
     return units
@@ -284,9 +348,14 @@ def values_of(column: RowColumn, domain: Domain, rows: pl.DataFrame, reader: Rea
             ids = members.member_ids if isinstance(members, LeafMembers) else ()
             return [ids[code] if code else None for code in watched(values)]
         case "amount":
-            unit = 10 ** domain.measures[name].places
-            return [None if units is None else Exact(units, unit) for units in watched(values)]
+            return units_as_amounts(rows[name], domain.measures[name].places)
     return values
+
+
+def units_as_amounts(units: pl.Series, places: int) -> list[RowValue]:
+    """Return amounts that facts hold as integers of their last decimal place."""
+    unit = 10**places
+    return [None if number is None else Exact(number, unit) for number in watched(units.to_list())]
 
 
 def labels_of(

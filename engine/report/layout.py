@@ -16,6 +16,7 @@ from engine.report.data import Comparison, MemberTuple, ReportColumn, ReportData
 
 
 PLACES = {Format.CURRENCY: 0, Format.NUMBER: 0, Format.PERCENT: 1}
+FINE_KINDS = (FigureKind.PRICE, FigureKind.RATIO, FigureKind.RATE)  # which are shown with two decimal places
 MINUS = "\N{MINUS SIGN}"
 ZERO = "\N{EN DASH}"
 
@@ -46,14 +47,14 @@ def text_form(report: ReportData, line: ReportLine, comparison: Comparison) -> T
     Percents and percentage points are multiplied by 100.
     """
     is_percent, places = is_in_hundredths(line, comparison), places_shown(report, line, comparison)
-    after = "" if not is_percent else " pp" if comparison is Comparison.VARIANCE else "%"
-    plus = "+" if comparison is Comparison.VARIANCE or (is_percent and comparison is not Comparison.FIGURE) else ""
+    after = "" if not is_percent else " pp" if comparison.is_in_points else "%"
+    plus = "+" if comparison.differs else ""
     return TextForm(
         divisor=10**report.scale if report.is_scaled(line, comparison) else 1,
         units=(100 if is_percent else 1) * 10**places,
         places=places,
         around_positive=(plus, after),
-        around_negative=(MINUS, after) if is_percent or comparison is Comparison.VARIANCE else ("(", ")"),
+        around_negative=(MINUS, after) if is_percent or comparison.differs else ("(", ")"),
         is_quotient=report.is_quotient(line, comparison),
     )
 
@@ -65,18 +66,18 @@ def display(report: ReportData, line: ReportLine, comparison: Comparison, figure
 
 def is_in_hundredths(line: ReportLine, comparison: Comparison) -> bool:
     """Tell whether a figure is multiplied by 100 when shown."""
-    return comparison is Comparison.SHARE or line.format is Format.PERCENT
+    return comparison.is_fraction or (comparison.keeps_unit and line.format is Format.PERCENT)
 
 
 def places_shown(report: ReportData, line: ReportLine, comparison: Comparison) -> int:
     """Return the decimal places of a figure: those requested, else the default of its kind."""
+    if comparison is Comparison.RANK:
+        return 0
     if report.decimals is not None:
         return report.decimals
     if is_in_hundredths(line, comparison):
         return 1
-    return (
-        2 if line.type is not None and line.type.kind in (FigureKind.PRICE, FigureKind.RATIO) else default(report, line)
-    )
+    return 2 if line.type is not None and line.type.kind in FINE_KINDS else default(report, line)
 
 
 def default(report: ReportData, line: ReportLine) -> int:

@@ -1,13 +1,13 @@
 """Ranked reports: `top` keeps the largest members, and one row holds the others.
 
 Without sub-totals the first dimension is ranked, and what stands below a member stays whole and in order. With them
-every group of every depth is ranked. A period is never ranked, nor what stands below it.
+every group of every depth is ranked. Periods are ranked where they stand first, in engine/report/ordering.py.
 
 The figures of others are those of the same query, filtered to their group and to what the members shown leave of it.
 The others of all groups of one depth are collected together.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 
@@ -16,11 +16,12 @@ from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.errors import BadArguments, quoted
-from engine.model.exact import ONE, Exact, sort_keys
+from engine.model.exact import ONE
 from engine.model.formulas import Figure
 from engine.model.requests import Exclusion
 from engine.model.scope import UNASSIGNED
 from engine.model.stopping import watched
+from engine.model.views import has_running_sums, ranked_columns
 from engine.notes.report_reads import ReportFigures
 from engine.notes.shared_rows import members_sharing
 from engine.plans.figures import FigurePlan, Figures, collect_together
@@ -28,8 +29,8 @@ from engine.plans.framed_figures import MemberRank
 from engine.plans.report_size import COUNTED, refuse_too_many_shown
 from engine.plans.weights import Axis
 from engine.queries.filters import filter_of
-from engine.queries.values import Filter, Ranking
-from engine.report.data import OTHERS, MemberTuple, ReportMember
+from engine.queries.values import MAX_MET, Filter, Ranking
+from engine.report.data import OTHERS, OTHERS_LABEL, MemberTuple, ReportMember
 from engine.report.figure_table import (
     FigureTable,
     LabelledMembers,
@@ -38,8 +39,8 @@ from engine.report.figure_table import (
     members_of,
     whole_table,
 )
+from engine.report.ordering import RankedPeriods, in_order, unmet_of
 
-OTHERS_LABEL = "Others"
 MOST_FOLDED = 200  # groups whose others are computed
 MAX_SMALL = 1_000  # members whose figures are all computed, whatever a ranking shows of them
 
@@ -48,6 +49,8 @@ def report_table(plan: FigurePlan, found: ReportFigures, ranking: Ranking | None
     """Return the figures of a plan at all its places, or those that a ranking shows."""
     if ranking is None or len(found.figures.places) == 1:
         return whole_table(plan, found.figures)
+    if plan.query.breakdown[0].grain:
+        return RankedPeriods(found.figures, ranking, found.order).table()
     return RankedReport(plan, ranking, found.order, found.rank).table(found.figures)
 
 
@@ -56,18 +59,34 @@ def stays_in_frames(plan: FigurePlan, ranking: Ranking) -> bool:
 
     They do where members are many, and where no note asks for the figures of those that are not shown.
     """
-    if ranking.top is None or not plan.axes or plan.query.breakdown[0].key != plan.axes[0].key:
+    if (
+        (ranking.top is None and not ranking.conditions)
+        or not plan.axes
+        or plan.query.breakdown[0].key != plan.axes[0].key
+    ):
         return False
     first, *inner = plan.axes  # each leaf is in a member of an inner one without a total, of weight 1
-    if len(first.ids) <= max(MAX_SMALL, ranking.top) or any(axis.total is not None for axis in inner):
+    top = ranking.top or MAX_MET
+    if len(first.ids) <= max(MAX_SMALL, ranking.top or 0) or any(axis.total is not None for axis in inner):
         return False
-    if (ranking.top + 1) * prod(len(axis.ids) + 1 for axis in inner) > max(COUNTED, ranking.top + 1):
+    if (top + 1) * prod(len(axis.ids) + 1 for axis in inner) > max(COUNTED, top + 1):
         return False
-    if any(base.counted for base in plan.bases) or not all(
+    if any(plan.query.views[each.column].view for each in ranking.conditions if plan.query.views):
+        return False  # a view of all members is computed from the figures of all
+    if ranking.conditions and has_running_sums(plan.query.views):
+        return False  # a running sum passes over the members that conditions leave out
+    if ranked_columns(plan.query.views) and len(plan.query.breakdown) == 1 and not is_order_alone(plan, ranking):
+        return False
+    if not all(base.is_aggregate and not base.own for base in plan.bases) or not all(
         all(plan.availability.across[domain]) for domain in plan.domains
     ):
         return False
     return not (plan.reads.formulas and asks_for_all(plan))
+
+
+def is_order_alone(plan: FigurePlan, ranking: Ranking) -> bool:
+    """Tell whether the ranks that are shown are those of the order, the largest first: then the members shown do."""
+    return len(plan.rows) == 1 and not ranking.asc and ranked_columns(plan.query.views) == (ranking.column,)
 
 
 def asks_for_all(plan: FigurePlan) -> bool:
@@ -80,16 +99,20 @@ def asks_for_all(plan: FigurePlan) -> bool:
 def order_plan(plan: FigurePlan, ranking: Ranking | None) -> FigurePlan | None:
     """Return the plan of the figures that order the members, None if the report shows them itself.
 
-    They are the sub-totals of the first dimension; inner trees weigh.
+    They are the sub-totals of the first dimension; inner trees weigh. Conditions ask for all lines and columns.
     """
     if ranking is None or plan.query.nests or len(plan.query.breakdown) == 1:
         return None
-    columns = plan.query.columns[ranking.column : ranking.column + 1]
     weighing = {axis.key for axis in plan.axes[1:] if axis.total is not None}
     first, *inner = plan.query.breakdown
     breakdown = (first, *(dimension for dimension in inner if dimension.key in weighing))
-    query = replace(plan.query, breakdown=breakdown, time=(), columns=columns, subtotals=True)
-    return replace(plan, rows=plan.rows[ranking.line : ranking.line + 1], query=query)
+    time = tuple(axis for axis in plan.query.time if axis.dimension.key == first.key)
+    query = replace(plan.query, breakdown=breakdown, time=time, subtotals=True)
+    if ranking.conditions:
+        return replace(plan, query=query)
+    columns = plan.query.columns[ranking.column : ranking.column + 1]
+    rows = plan.rows[ranking.line : ranking.line + 1]
+    return replace(plan, rows=rows, query=replace(query, columns=columns, views=()))
 
 
 class RankedFigures(Struct, frozen=True, eq=False):
@@ -99,6 +122,8 @@ class RankedFigures(Struct, frozen=True, eq=False):
     by_row: Sequence[Sequence[Sequence[Figure]]]
     above: tuple[ReportMember, ...] = ()
     holds: int | None = None  # members of the others
+    unmet: Collection[str] = ()  # members of the first dimension that do not meet the conditions
+    held_unmet: int | None = None  # how many of these the others hold
 
     @property
     def plan(self) -> FigurePlan:
@@ -111,6 +136,7 @@ class RankedPlace(Struct, frozen=True):
 
     ranked: RankedFigures
     at: int
+    is_passed: bool = False  # conditions leave its member out, and running sums pass over it
 
 
 class FoldedGroup(Struct, frozen=True):
@@ -119,6 +145,7 @@ class FoldedGroup(Struct, frozen=True):
     plan: FigurePlan
     above: tuple[ReportMember, ...]  # the last are the others
     holds: int
+    unmet: int | None = None  # how many of these do not meet the conditions
 
 
 Entry = RankedPlace | FoldedGroup
@@ -138,13 +165,30 @@ class RankedReport(Struct, frozen=True, dict=True):
         return LabelledMembers(self.plan)
 
     @cached_property
+    def passes(self) -> bool:
+        """Whether running sums pass over members of the first dimension that conditions leave out."""
+        nests = self.plan.query.nests or len(self.plan.query.breakdown) == 1
+        return nests and bool(self.ranking.conditions) and has_running_sums(self.plan.query.views)
+
+    @cached_property
     def order_by_member(self) -> Mapping[str, Figure]:
         """The figures that order the members of the first dimension, where the report does not show them."""
         if self.order is None:
             return {}
-        ((figures,),) = figures_by_row(self.order)
-        each = watched(list(zip(self.order.places[:-1], figures, strict=False)))
-        return {str(place.members[0]): figure for place, figure in each if set(place.members[1:]) <= {None}}
+        line, column = (self.ranking.line, self.ranking.column) if self.ranking.conditions else (0, 0)
+        figures = figures_by_row(self.order)[line][column]
+        return {member: figures[at] for member, at in watched(first_places(self.order).items())}
+
+    def unmet(self, figures: Figures) -> Collection[str]:
+        """Return the members of the first dimension that do not meet the conditions at their total."""
+        first, conditions = self.order or figures, self.ranking.conditions
+        if not conditions:
+            return ()
+        views, table = first.plan.query.views, whole_table(first.plan, first)
+        if has_running_sums([views[condition.column] for condition in conditions if views]):
+            whole = replace(self.ranking, conditions=(), top=None)
+            table = replace(self, plan=first.plan, ranking=whole, order=None).table(first)
+        return unmet_of(table, first.plan, conditions)
 
     def table(self, figures: Figures) -> FigureTable:
         """Return the figures of the top members of every ranked group, of its others, and of the total.
@@ -152,12 +196,17 @@ class RankedReport(Struct, frozen=True, dict=True):
         Raises BadArguments if members of a folded group share leaves, or if too many groups are folded.
         """
         ranked, total = RankedFigures(figures, figures_by_row(figures)), len(figures.places) - 1
+        ranked = ranked if self.rank else replace(ranked, unmet=self.unmet(figures))
         entries: list[Entry] = [*self.group(ranked, range(total), ()), RankedPlace(ranked, total)]
         folded = 0
         while groups := [entry for entry in entries if isinstance(entry, FoldedGroup)]:
             folded += len(groups)
             if folded > MOST_FOLDED:
-                raise too_many_groups()
+                raise BadArguments(
+                    f"top folds the others of more than {MOST_FOLDED} groups of this breakdown. Give a smaller top, "
+                    "filter the first dimension, or leave subtotals out.",
+                    field="top",
+                )
             collected = iter(collect_together([group.plan for group in groups]))
             entries = [
                 known
@@ -165,18 +214,20 @@ class RankedReport(Struct, frozen=True, dict=True):
                 for known in ([entry] if isinstance(entry, RankedPlace) else self.others(entry, next(collected)))
             ]
         places = [entry for entry in entries if isinstance(entry, RankedPlace)]
-        refuse_too_many_shown(self.plan, len(places))
-        return FigureTable.of(
+        passed = frozenset(at for at, known in enumerate(watched(places)) if known.is_passed)
+        refuse_too_many_shown(self.plan, len(places) - len(passed))
+        table = FigureTable.of(
             tuple(self.place_of(known) for known in watched(places, self.plan.stop)),
             [
                 [
                     [known.ranked.by_row[row][column][known.at] for known in watched(places)]
-                    for column in range(len(self.plan.query.columns))
+                    for column in range(len(self.plan.query.columns) + len(ranked_columns(self.plan.query.views)))
                 ]
                 for row in range(len(self.plan.rows))
             ],
             [(known.ranked.figures, known.at) for known in watched(places)],
         )
+        return replace(table, passed=passed)
 
     def group(
         self, ranked: RankedFigures, positions: Sequence[int], named: tuple[ReportMember, ...]
@@ -194,23 +245,35 @@ class RankedReport(Struct, frozen=True, dict=True):
         figures = ranked.by_row[self.ranking.line][self.ranking.column]
         if self.rank and not ranked.above and not named:
             shown, count = self.rank.members, self.rank.count
+            ordered: Sequence[str] = shown
         else:
             first = self.order_by_member or {member: figures[at[0]] for member, at in watched(by_member.items())}
-            ordered = in_order(by_member, first, asc=self.ranking.asc)
-            shown, count = ordered[: self.ranking.top], len(ordered)
-        for member in watched(shown):
+            is_ordered = self.ranking.is_ordered
+            ordered = in_order(by_member, first, asc=self.ranking.asc) if is_ordered else list(by_member)
+            count = len(ordered)
+            unmet = () if named or ranked.above else ranked.unmet
+            shown = [member for member in watched(ordered) if member not in unmet][: self.ranking.top]
+        keeps = set(shown)
+        until = ordered.index(shown[-1]) + 1 if shown and self.passes else 0
+        for member in watched(ordered[:until] if until else shown):
             subtotals, below = by_member[member][:heads], by_member[member][heads:]
+            if member not in keeps:
+                yield RankedPlace(ranked, by_member[member][0], is_passed=True)
+                continue
             yield from (RankedPlace(ranked, at) for at in subtotals)
             if below:
                 yield from self.group(ranked, below, (*named, self.labelled[dimension.key, member]))
         if len(shown) < count:
             folded = others_plan(within(plan, named), shown)
             others = ReportMember(dimension.key, OTHERS, OTHERS_LABEL, folded.query.filters[-1].asked)
-            yield FoldedGroup(folded, (*ranked.above, *named, others), count - len(shown))
+            held_unmet = None
+            if self.ranking.conditions and not named and not ranked.above:
+                held_unmet = self.rank.unmet if self.rank else len(ranked.unmet)
+            yield FoldedGroup(folded, (*ranked.above, *named, others), count - len(shown), held_unmet)
 
     def others(self, group: FoldedGroup, figures: Figures) -> Iterator[Entry]:
         """Yield the places of the others of a group: with sub-totals the row that holds them, then what is below."""
-        ranked = RankedFigures(figures, figures_by_row(figures), group.above, group.holds)
+        ranked = RankedFigures(figures, figures_by_row(figures), group.above, group.holds, held_unmet=group.unmet)
         last = len(figures.places) - 1
         if self.plan.query.nests or not group.plan.query.breakdown:
             yield RankedPlace(ranked, last)
@@ -228,7 +291,14 @@ class RankedReport(Struct, frozen=True, dict=True):
             is_total=place.is_total and not ranked.above,
             into_parent=None if weight == ONE else weight,
             holds=ranked.holds if place.is_total or not self.plan.query.nests else None,
+            unmet=ranked.held_unmet if place.is_total or not self.plan.query.nests else None,
         )
+
+
+def first_places(figures: Figures) -> Mapping[str, int]:
+    """Return where the figures of the members of the first dimension stand at their total over the others."""
+    each, whole = watched(list(enumerate(figures.places[:-1]))), len(figures.plan.times)
+    return {str(place.members[0]): at for at, place in each if place.time == whole and set(place.members[1:]) <= {None}}
 
 
 def within(plan: FigurePlan, named: Sequence[ReportMember]) -> FigurePlan:
@@ -240,17 +310,6 @@ def within(plan: FigurePlan, named: Sequence[ReportMember]) -> FigurePlan:
         filters.append(filter_of(dimension, member.kept_by or (member.id,), plan.reader))
     below = replace(query, filters=tuple(filters), breakdown=dimensions[len(named) :])
     return replace(plan, query=below, of_report=plan.of_report or plan.availability, framed=False)
-
-
-def in_order(members: Iterable[str], figures: Mapping[str, Figure], *, asc: bool) -> list[str]:
-    """Return members by their figures, those without one last; equal figures stand in the order of their ids."""
-    by_id = sorted(members)
-    known = {member: figure for member in watched(by_id) if isinstance(figure := figures.get(member), Exact)}
-    keys = dict(zip(known, sort_keys(list(known.values())), strict=True))
-    return [
-        *sorted(known, key=keys.__getitem__, reverse=not asc),
-        *(member for member in watched(by_id) if member not in known),
-    ]
 
 
 def others_plan(plan: FigurePlan, shown: Sequence[str]) -> FigurePlan:
@@ -305,15 +364,6 @@ def refuse_shared_leaves(axis: Axis, reader: Reader) -> None:
     if sharing := members_sharing(axis, reader):
         raise BadArguments(
             f"{quoted(sharing)} of {axis.key} share members below them, so that no figure of the others can be told. "
-            f"Leave top out, or filter {axis.key} by nodes that share none.",
+            f"Leave top and having out, or filter {axis.key} by nodes that share none.",
             field="top",
         )
-
-
-def too_many_groups() -> BadArguments:
-    """Return the refusal of a ranking that folds the others of too many groups."""
-    return BadArguments(
-        f"top folds the others of more than {MOST_FOLDED} groups of this breakdown. Give a smaller top, filter the "
-        "first dimension, or leave subtotals out.",
-        field="top",
-    )

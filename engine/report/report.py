@@ -11,7 +11,7 @@ from engine.model.exact import Exact
 from engine.model.notes import messages
 from engine.model.stopping import watched
 from engine.notes.currency_notes import MIXED
-from engine.report.data import EACH, Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
+from engine.report.data import PER, Comparison, MemberTuple, ReportColumn, ReportData, ReportLine
 from engine.report.layout import Layout, LayoutColumn, LayoutRow, display, layout
 
 # The tidy frame of a report: one row for each figure, unscaled.
@@ -171,7 +171,7 @@ def caption(report: ReportData) -> str:
     labels: dict[str, list[str]] = {}
     for line in report.lines:
         unit = report.unit(line, Comparison.FIGURE)
-        if unit and line.format is Format.CURRENCY and not unit.endswith(EACH):
+        if unit and line.format is Format.CURRENCY and not unit.endswith(PER):
             labels.setdefault(unit, []).append(line.label)
     scaled_first = sorted(labels, key=lambda unit: unit == report.currency)
     money = [f"in {unit}" for unit in scaled_first[:1]]
@@ -201,6 +201,22 @@ def cut_words(report: ReportData) -> str:
     return f"… {' and '.join(parts)}; .frame holds all" if parts else ""
 
 
+def left_out_words(report: ReportData) -> Iterator[str]:
+    """Yield a sentence on each group of lines that are not material."""
+    material = report.materiality
+    comparison = report.columns[material.column].comparison if material and material.left_out else Comparison.FIGURE
+    for group in material.left_out if material else ():
+        line = group.largest
+        where = f"below {group.below}" if group.below else f"in {report.unit(line, comparison)}"
+        total, figure = (
+            None if amount is None else display(report, line, comparison, amount)
+            for amount in (group.total, group.figure)
+        )
+        in_sum = f" {total} in sum." if total else ""
+        largest = f" The largest: {line.label}, {figure}." if figure else ""
+        yield f"Lines {where} that are not material and not shown: {group.lines}.{in_sum}{largest}"
+
+
 def as_text(report: ReportData) -> str:
     """Return a report as a plain-text table."""
     rows = list(sheet_rows(report))
@@ -212,8 +228,8 @@ def as_text(report: ReportData) -> str:
         ).rstrip()
         for row in rows
     ]
-    said = [f"Note: {message}" for message in messages(report.notes)]
-    return "\n".join(part for part in (caption(report), *body, cut_words(report), *said) if part)
+    notes = [f"Note: {message}" for message in (*left_out_words(report), *messages(report.notes))]
+    return "\n".join(part for part in (caption(report), *body, cut_words(report), *notes) if part)
 
 
 def as_html(report: ReportData) -> str:
@@ -225,8 +241,9 @@ def as_html(report: ReportData) -> str:
         for place, row in enumerate(rows)
         for tag in (("th",) if place < heads else ("td",))
     )
-    said = "".join(f"<p>{escape(message)}</p>" for message in messages(report.notes))
-    return f"<table><caption>{escape(caption(report))}</caption>{body}</table><p>{escape(cut_words(report))}</p>{said}"
+    words = (*left_out_words(report), *messages(report.notes))
+    notes = "".join(f"<p>{escape(message)}</p>" for message in words)
+    return f"<table><caption>{escape(caption(report))}</caption>{body}</table><p>{escape(cut_words(report))}</p>{notes}"
 
 
 class Report(ReportData, frozen=True, dict=True):

@@ -77,7 +77,7 @@ def present_codes(cut: Cut, permission: Permission, reader: Reader) -> CodeSet:
     dimension = reader.catalogue.dimensions.get(cut.dimension)
     if dimension is None or dimension.leaf != dimension.key:
         return ALL_CODES
-    codes, then = reader.cut_codes(cut), permission.members[cut.dimension]
+    codes, then = reader.cut_codes(Cut(cut.dimension, cut.ids)), permission.members[cut.dimension]
     if not cut.deny:
         return CodeSet(codes) if len(codes) == len(cut.ids) else ALL_CODES
     if counted(cut.dimension, then[0], reader) == then:

@@ -11,7 +11,7 @@ from engine.model.errors import first_of
 from engine.model.notes import NAMED, Note
 from engine.notes.currency_notes import MIXED
 from engine.plans.freshness import Freshness
-from engine.report.data import EACH, ReportData
+from engine.report.data import PER, ReportData
 from engine.report.explanation import Explanation
 from engine.report.inspection import Inspection
 from engine.report.permission import Permission, joined
@@ -19,7 +19,7 @@ from engine.report.report import Report
 
 Fresh = Mapping[str, Mapping[str, Freshness]]
 Measured = Iterator[tuple[str | None, pl.Series]]  # figures by unit
-NO_CURRENCY = ("number", "ratio", "fraction", "pp")  # units of figures that are no amounts
+NO_CURRENCY = ("number", "ratio", "fraction", "pp", "days")  # units of figures that are no amounts
 NO_DAY = ""  # sorts before any load time
 
 
@@ -111,7 +111,7 @@ def units_of(frame: pl.DataFrame, given: Sequence[Given]) -> dict[str, str]:
 def currencies_of(given: Sequence[Given]) -> list[str]:
     """Return the currencies of the amounts of some results; of several, MIXED is among them where they are added up."""
     units = (unit for one in given for unit, _ in INPUTS[type(one)].measured(one))
-    return list(dict.fromkeys(unit for unit in units if unit and unit not in NO_CURRENCY and not unit.endswith(EACH)))
+    return list(dict.fromkeys(unit for unit in units if unit and unit not in NO_CURRENCY and not unit.endswith(PER)))
 
 
 def mixed_columns(frame: pl.DataFrame, units: Mapping[str, str], given: Sequence[Given]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from threading import Condition, Thread
 from time import monotonic
 from typing import TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from engine.books.books import Shelf
 from engine.books.reader import Reader
@@ -227,10 +227,10 @@ class Callers(Struct, frozen=True):
     shelf: Shelf
     feeds: Feeds
     keeping: CallerStores
+    workshop: ScriptRunner  # who made it closes it
     answer_tokens: int
     row_cap: int
     profiles: LiveProfiles | None = None  # None: use the profiles of the instance files
-    workshop: ScriptRunner = field(default_factory=ScriptRunner)
     report_groups: int = MOST_GROUPS
 
     def of(

@@ -25,7 +25,7 @@ from server.base.interfaces import CapReached, Leases, Principal
 from server.base.memory_ceiling import MemoryCeiling
 from server.base.settings import Settings
 from server.caller.caller import Admit, Callers
-from server.http.lanes import Lane, LaneUse
+from server.http.lanes import Lane, LaneUse, outcome_of
 from server.http.stop_check import CallAbandoned, LargeCall, StopCheck
 from server.telemetry.calls import UNKNOWN_TOOL, CallRecord, Telemetry
 from server.tools.tool import Deployment, Tool
@@ -319,11 +319,11 @@ class Dispatcher:
     async def _until_ended(self, call: AdmittedCall, lease: str) -> CallResult:
         late = asyncio.get_running_loop().call_later(self._deadline + GRACE, self._overrun, call.tool)
         try:
-            result = await asyncio.wrap_future(call.turn)
+            result = await outcome_of(call.turn)
             if result is None and not call.stop.gone:
                 call.told.moved()
                 call.turn = self._lanes[LARGE].submit(call.subject, partial(run_large, call, self._memory))
-                result = await asyncio.wrap_future(call.turn)
+                result = await outcome_of(call.turn)
             return result or CallResult.refused({})
         finally:
             late.cancel()

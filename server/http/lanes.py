@@ -5,10 +5,12 @@ Lanes may count seconds together. A thread that waits for an engine far away tak
 meanwhile.
 """
 
+import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from threading import Condition, Lock, Thread, current_thread, get_ident
 from time import monotonic_ns
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -75,6 +77,37 @@ class QueuedCall(NamedTuple, Generic[Result]):
     turn: Future[Result]
 
 
+async def outcome_of(turn: Future[Result]) -> Result:
+    """Return the result of a turn; who stops waiting cancels it.
+
+    asyncio.wrap_future leaves each turn in a cycle with itself, so that its answer stays until the collector comes.
+    """
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Future[Result] = loop.create_future()
+    turn.add_done_callback(partial(arrive, loop, arrived))
+    try:
+        return await arrived
+    except asyncio.CancelledError:
+        turn.cancel()
+        raise
+
+
+def arrive(loop: asyncio.AbstractEventLoop, arrived: "asyncio.Future[Result]", turn: Future[Result]) -> None:
+    """Hand the result of a turn to the event loop that waits for it, from whatever thread."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(settle, arrived, turn)
+
+
+def settle(arrived: "asyncio.Future[Result]", turn: Future[Result]) -> None:
+    """Give what a turn came to to who waits, if somebody still does."""
+    if arrived.done():
+        return
+    if turn.cancelled():
+        arrived.cancel()
+    else:
+        arrived.set_result(turn.result())
+
+
 class Lane:
     """A pool of threads and the queues of the callers who wait for them."""
 
@@ -97,7 +130,7 @@ class Lane:
         with self._changed:
             self._lines.setdefault(caller, deque()).append(waiting)
             self._wake()
-        waiting.turn.add_done_callback(lambda _: self._withdraw(caller, waiting))
+        waiting.turn.add_done_callback(partial(self._withdraw, caller))
         return waiting.turn
 
     def others_wait(self, caller: str) -> bool:
@@ -120,15 +153,16 @@ class Lane:
         else:
             self._changed.notify()
 
-    def _withdraw(self, caller: str, waiting: QueuedCall[Any]) -> None:
-        if not waiting.turn.cancelled():
+    def _withdraw(self, caller: str, turn: Future[Any]) -> None:
+        """Take a call that was cancelled out of its line; a turn keeps this, so that it must not keep the turn."""
+        if not turn.cancelled():
             return
         with self._changed:
-            line = self._lines.get(caller)
-            if line is not None and waiting in line:
-                line.remove(waiting)
-                if not line:
-                    del self._lines[caller]
+            left = deque(waiting for waiting in self._lines.get(caller, ()) if waiting.turn is not turn)
+            if left:
+                self._lines[caller] = left
+            else:
+                self._lines.pop(caller, None)
 
     @contextmanager
     def _substituted(self) -> Iterator[None]:
@@ -152,6 +186,7 @@ class Lane:
             call = self._use.begin(caller)
             if waiting.turn.set_running_or_notify_cancel():
                 waiting.turn.set_result(waiting.work())
+            del taken, waiting  # a thread that waits holds no answer
             self._use.end(call)
             with self._changed:
                 del self._computing[get_ident()]

@@ -1,6 +1,6 @@
 """Discovery: scenarios, metrics, dimensions and members."""
 
-from engine.books.search import search
+from engine.books.several_names import search_names
 from engine.model.requests import SearchRequest
 from engine.present.answers.catalogue import (
     dimensions_answer,
@@ -38,7 +38,7 @@ def list_variants(caller: Caller, asked: VariantsRequest) -> Answer:
 
 def search_hierarchy(caller: Caller, asked: SearchRequest) -> Answer:
     """Find members and nodes."""
-    return Answer(members_answer(search(asked, caller.reader), caller.answer_tokens, caller.stop))
+    return Answer(members_answer(search_names(asked, caller.reader), caller.answer_tokens, caller.stop))
 
 
 # What these books hold: orientation, scenarios, metrics, dimensions, members.
@@ -98,11 +98,11 @@ DISCOVERY = (
     Tool(
         name="search_hierarchy",
         title="Search members",
-        hint="find customers, accounts, cost centres or other members by name",
+        hint="find customers, accounts or other members by name",
         description=(
             "Find members and nodes by name or code, or list a dimension; a query without dimension also finds metrics "
             "and statements. `dimension` of a hit is the key for filters, `id` its value. Call it before filtering by "
-            "anything a user named in words."
+            "what a user named."
         ),
         request=SearchRequest,
         run=search_hierarchy,

@@ -14,6 +14,7 @@ from engine.model.catalogue import PERIOD, Base, DimensionKind, Domain, Metric, 
 from engine.model.fact_store import Presence
 from engine.model.scenarios import Scenario
 from engine.model.scope import ALL, UNASSIGNED, Cut, Cuts
+from engine.queries.rows import shown_columns
 from server.caller.caller import Caller
 
 # Models obey texts: a description has keys of the instance, no label and nothing that a load brought. A refusal may
@@ -25,6 +26,7 @@ MAX_SUBJECTS = 8  # metrics with a scenario that examples ask for
 MAX_TRIED = 24  # metrics, or lines of a statement, that are looked at for rows
 MAX_OPENED = 20_000  # members of a dimension that an example breaks down by before others
 MAX_DIMENSIONS = 5  # that examples of a subject break down by
+MAX_COLUMNS = 8  # of rows, where all do not fit into an answer
 MAX_OF_EACH = 8  # members of a dimension that a filter is tried with
 MAX_MEMBER = 60  # characters of a member that an example names
 GRAINS = (Grain.MONTH, Grain.QUARTER, Grain.YEAR)
@@ -90,9 +92,10 @@ def subjects(reader: Reader) -> Iterator[Subject]:
 
 
 def detours(base: Base) -> tuple[bool, bool, bool]:
-    """Return what keeps a base from being a plain sum: conditions and units, what it adds up to, and time."""
+    """Return what keeps a base from being a plain sum: conditions, units, repetition; what it adds up to, and time."""
     mixed = base.measure.currency is not None or base.measure.unit_from is not None
-    return bool(base.amounts) or mixed, base.over_members is not MemberAggregation.SUM, not base.over_time.is_flow
+    is_partial = bool(base.amounts) or mixed or base.repeats
+    return is_partial, base.over_members is not MemberAggregation.SUM, not base.over_time.is_flow
 
 
 def presence_of(base: Base, scenario: Scenario, reader: Reader, sides: Iterable[str] = (), kept: Cuts = ()) -> Presence:
@@ -188,11 +191,16 @@ def explain_example(caller: Caller) -> Iterator[Example]:
 
 
 def rows_example(caller: Caller) -> Iterator[Example]:
-    """Yield the rows of metrics whose domain can be inspected."""
+    """Yield the rows of metrics whose domain can be inspected, of many columns also the first and the last."""
     for subject in subjects(caller.reader):
-        if caller.reader.domains[subject.base.domain].inspect_enabled:
-            asked = {"source_key": subject.base.domain, "scenario_id": subject.scenario.id}
-            yield {**asked, "filters": {"metric": subject.metric.key}, **subject.bounds, "limit": 20}
+        domain = caller.reader.domains[subject.base.domain]
+        if domain.inspect_enabled:
+            asked = {"source_key": domain.key, "scenario_id": subject.scenario.id}
+            rows = {**asked, "filters": {"metric": subject.metric.key}, **subject.bounds, "limit": 20}
+            yield rows
+            columns = shown_columns(domain)
+            if len(columns) > MAX_COLUMNS:
+                yield {**rows, "columns": [*columns[: MAX_COLUMNS - 1], columns[-1]]}
 
 
 def source_example(caller: Caller) -> Iterator[Example]:

@@ -6,7 +6,7 @@ from engine.books.reader import Reader
 from engine.model.calendar.periods import Period
 from engine.model.errors import ECHO_NAMES, BadArguments, UnknownName, closest, guess, quoted
 from engine.model.notes import Note
-from engine.queries.values import LastClosed
+from engine.queries.ranges import LastClosed
 from server.base.notes import ServerNote
 from server.base.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
 from server.caller.caller import Caller

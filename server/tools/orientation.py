@@ -29,32 +29,23 @@ def guidance(reader: Reader) -> Iterator[str]:
         yield NOTHING
         return
     yield (
-        "Ask in this order: search_hierarchy for the ids of members that a user names, then run_statement for a "
-        "statement or run_metric for anything else. list_scenarios has the grammar of comparisons. list_kpis is only "
-        "for descriptions: what a metric is, and which dimensions cut it. Every name is one that these tools return; "
-        "nothing is guessed."
+        "Ask in this order: search_hierarchy for the ids of members that a user names, then run_statement, or "
+        "run_metric for what no statement has. list_scenarios has the grammar of comparisons; list_kpis is only for "
+        "descriptions of metrics. Guess no name: these tools return all of them."
     )
     if FULL_PNL in reader.statements:
         yield (
-            f"For a general P&L request use the statement {FULL_PNL}, when the user has chosen no other statement and "
-            "no report default applies."
+            f"For a general P&L request use the statement {FULL_PNL}, unless the user or a report default chooses "
+            "another."
         )
-    default = reader.catalogue.default.statement
-    if default in reader.statements:
-        yield f"When no statement is named, {default} is shown."
+    yield "The _data variants return the same figures without the table that a widget may show."
     yield (
-        "run_statement and run_metric come with a formatted table that a widget may show; run_statement_data and "
-        "run_metric_data return the same figures without it. When a widget shows the table, add interpretation and do "
-        "not copy it into Markdown unless asked, or unless no widget is available."
+        "Give every scenario a short alias (Actuals, Budget, Variance). A blank figure (null) is not 0: it has "
+        "no rows, or cannot be asked. Read the notes and freshness of a result before drawing conclusions: "
+        "they say what is open, what repeats, and what was left out."
     )
     yield (
-        "Give every scenario a short alias (Actuals, Budget, Variance); it is the heading. A blank figure (null) was "
-        "not seen or cannot be asked, a 0 was. Read the notes and the freshness of each result before drawing "
-        "conclusions: they say which periods are open, which lines repeat an aggregate, and what was left out."
-    )
-    yield (
-        "When data is late or in doubt: list_load_history and get_load_status tell how loads went, list_bindings and "
-        "get_binding which feeds there are and when they are due."
+        "When data is late or in doubt, list_load_history tells how loads went, and list_bindings when feeds are due."
     )
 
 

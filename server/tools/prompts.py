@@ -11,7 +11,7 @@ from engine.model.errors import BadArguments, UnknownName, closest
 from engine.model.requests import Request
 from engine.model.scenarios import resolve
 from engine.plans.freshness import loaded_through
-from engine.queries.values import LAST_CLOSED, LastClosed
+from engine.queries.ranges import LAST_CLOSED, LastClosed
 from server.caller.caller import Caller
 from server.tools.definitions import DEFINITIONS
 from server.tools.examples import completion_example, prompt_example

@@ -61,8 +61,9 @@ def inspect_rows(caller: Caller, asked: RowsRequest) -> Answer:
     inspection = inspect(query, caller.reader, caller.stop)
 
     def answered(data_ref: DataRef) -> Answer:
-        result = rows_answer(inspection, caller.answer_tokens, data_ref, caller.stop)
-        return Answer(result, partial(grid, inspection, result), rows_details(inspection))
+        result = rows_answer(inspection, caller.answer_tokens, data_ref, caller.stop, is_summary=asked.summary)
+        block = None if asked.summary else partial(grid, inspection, result)
+        return Answer(result, block, rows_details(inspection))
 
     return caller.datasets.keep(inspection, answered)
 
@@ -169,12 +170,11 @@ EXPLAIN = (
     "exactly, largest first; of a ratio, rate and mix. For rows behind one, join the `drill` of result, list and row."
 )
 ROWS = (
-    "Show the rows behind figures. For a cell of a report, fill the result's `drill` from the cell's row and column "
-    "(or metric and scenario; a key without a value, as in the total, is left out), and join their own `drill` "
-    "(filters too; the row's win): contribution_total is the cell. A column with `sides` takes a call for each, "
-    "counted with its sign; a row or metric with `operands` one for each. Otherwise call get_inspection_schema first. "
-    "truncated: more rows than the limit exist; agent_truncated: more were read than are shown. When a widget shows "
-    "the grid, add interpretation and do not copy the rows."
+    "Show, order, search, count or sum the rows behind figures. For a cell of a report, fill the result's `drill` from "
+    "the cell's row and column (or metric and scenario; leave out a key without a value), and join their own `drill` "
+    "(filters too; the row's win): contribution_total is the cell. `sides` of a column take a call each, counted with "
+    "its sign, `operands` of a row or metric too. Otherwise call get_inspection_schema first. truncated: cut at the "
+    "limit; agent_truncated: read, but not all shown. When a widget shows the grid, interpret it."
 )
 
 REPORTING = (
@@ -266,7 +266,7 @@ REPORTING = (
         run=inspect_rows,
         example=rows_example,
         lane="heavy",
-        described_elsewhere=("filters",),
+        described_elsewhere=("filters", "amount"),
         widget=INSPECTION_GRID,
     ),
 )

@@ -1,6 +1,7 @@
 """Trials: calls that are made to see whether an example is answered with data; they keep nothing and draw nothing."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 from engine.plans.report_size import ReportSize
 from engine.present.answers.budget import NOT_KEPT, DataRef
 from engine.report.snapshots import Kept
-from server.caller.caller import Caller, CallerDatasets
+from server.caller.caller import Admit, Caller, CallerDatasets
 
 Answered = TypeVar("Answered")
 Example = Mapping[str, Any]
@@ -29,17 +30,22 @@ class UnkeptDatasets(CallerDatasets, frozen=True):
         return answer(NOT_KEPT)
 
 
-def refuse_large(size: ReportSize) -> None:
-    """Raise TooLargeToTry for a report that a trial does not make."""
-    if size.bytes > MAX_BYTES:
+def admit_small(admit: Admit, size: ReportSize) -> None:
+    """Raise TooLargeToTry for a report that a trial does not make.
+
+    A small report whose windows are counted first may hold nothing: it counts where a call of that size does.
+    """
+    report = replace(size, counted=0)
+    if report.bytes > MAX_BYTES or (size.counted and not size.places):
         raise TooLargeToTry
+    admit(size)
 
 
 def on_trial(caller: Caller) -> Caller:
     """Return a caller whose calls are trials."""
     kept = caller.datasets
     unkept = UnkeptDatasets(kept.owner, kept.snapshots, kept.reader)
-    return replace(caller, datasets=unkept, admit=refuse_large)
+    return replace(caller, datasets=unkept, admit=partial(admit_small, caller.admit))
 
 
 def has_data(result: Example) -> bool:

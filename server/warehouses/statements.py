@@ -119,7 +119,7 @@ class StatementText:
         )
 
     def rows(self, asked: RowSlice, parts: Sequence[int], span: Span | None, sort: Sequence[str]) -> SqlStatement:
-        """Ask for columns of rows in the order of a RowSlice; `span` restricts parts that lie partly outside."""
+        """Ask for columns of rows in the order of a RowSlice, if any; `span` restricts parts partly outside."""
         tests = [*self._tests(parts), *([self._in_days(span)] if span else [])]
         leaves = asked.leaves
         if leaves is not None:
@@ -132,7 +132,7 @@ class StatementText:
             else:
                 tests.append("1 = 1" if leaves.height else "1 = 0")
         order, joins = [f"{self._dialect.month.format(self.column(DATE))} asc nulls last"], ""
-        ordered = tuple(dict.fromkeys((*sort, DATE, *asked.columns)))
+        ordered = tuple(dict.fromkeys((*sort, DATE, *asked.columns))) if asked.is_ordered else ()
         ranks = {**self._table.ranks(ordered), **asked.ranks}
         for at, key in enumerate(ordered):
             ranked = f"tieout_rank{at}"
@@ -142,7 +142,7 @@ class StatementText:
             order.append(f"{known} asc nulls first")
         return self._made(
             f"select {', '.join(map(self.column, asked.columns))} from {self._source()}{joins} "
-            f"where {' and '.join(tests)} order by {', '.join(order)}"
+            f"where {' and '.join(tests)}{' order by ' + ', '.join(order) if asked.is_ordered else ''}"
             f"{'' if asked.limit is None else f' limit {asked.limit}'}"
         )
 

@@ -57,7 +57,8 @@ def inlined(part: Json, definitions: Json, request: type[Request] | None = None)
     if part.get("default"):
         plain["default"] = part["default"]
     if "properties" in plain:
-        words = field_docs(request) if request else {}
+        fields = field_docs(request) if request else {}
+        words = {name.rstrip("_"): text for name, text in fields.items()}  # a keyword of Python has a line behind it
         plain["properties"] = {
             name: inlined(known, definitions) | ({"description": words[name]} if name in words else {})
             for name, known in plain["properties"].items()
@@ -246,8 +247,9 @@ def unknown_argument(
     close = closest(name, known)
     meant_for = next((key for key in close if [*path[:-1], key] in missing), None)
     others = [other for other in missing if other[-1] != meant_for]
-    if meant_for and len(path) == 1:
-        sent = {**sent, meant_for: sent[name]}
+    if len(path) == 1 and (meant := meant_for or next((key for key in close[:1] if key not in sent), None)):
+        sent = {**sent, meant: sent[name]}
+        missing = missing if meant_for else [*missing, [meant]]
     field = ".".join(map(str, path)) or "arguments"
     return BadArguments(
         f"There is no argument {quoted([field])}.{guess(close)} {lacking(others)}".rstrip(),

@@ -23,7 +23,7 @@ from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
 from tests.contracts.test_stops import CALLS, SMALL, books_of
 from tests.support.answers.calls import LISTS
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.checks.memo_check import OF_ONE_CALL
 from tests.support.engines.memory import MemoryLoads
 from tests.support.service.shared_objects import faults, reached, shared_classes
@@ -42,7 +42,7 @@ def shelf_after_calls(folder: Path) -> Shelf:
     """Return a shelf once every kind of call was made on its books."""
     instance = read_instance(books_of(folder, SMALL))
     shelf, keeping = Shelf(instance.catalogue, folder / "state" / "store"), keeping_in(folder / "files")
-    callers = Callers(instance, shelf, Feeds.of({}, MemoryLoads(), {}), keeping, 5_000, 1_000)
+    callers = Callers(instance, shelf, Feeds.of({}, MemoryLoads(), {}), keeping, WORKSHOP, 5_000, 1_000)
     listed = [*LISTS.values(), *(("search_hierarchy", asked) for asked in SEARCHES)]
     for name, sent in (*listed, *(call(SMALL) for call in CALLS.values())):
         tool = TOOLS[name]

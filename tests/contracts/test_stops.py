@@ -25,7 +25,7 @@ from server.caller.feeds import Feeds
 from server.feeds.instance import read_instance
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.books.loads import ROOT, load_instance
 from tests.support.books.small import write_instance
 from tests.support.engines.memory import MemoryLoads
@@ -203,7 +203,7 @@ def counted(folder: Path, call: Call, answer_tokens: int) -> Counter[Line]:
     tool, counts = TOOLS[call[0]], LineCounts()
     instance = read_instance(folder / "books")
     shelf, keeping = Shelf(instance.catalogue, folder / "state" / "store"), keeping_in(folder / "files")
-    caller = Callers(instance, shelf, Feeds.of({}, MemoryLoads(), {}), keeping, answer_tokens, 10_000).of(
+    caller = Callers(instance, shelf, Feeds.of({}, MemoryLoads(), {}), keeping, WORKSHOP, answer_tokens, 10_000).of(
         Principal("dev"), counts.look
     )
     asked, before = read_request(tool.shape, call[1]), sys.gettrace()

@@ -26,7 +26,7 @@ OF_COLUMNS = "columns of a table"
 SHORT: Mapping[str, str] = {  # the loops that nobody can make long
     "plans/accumulators.py times[first:first + stride]": "a stride",
     "plans/day_causes.py days": "any() within one window: runs of days",
-    "plans/figures.py self.amounts.values()": "one for each batch",
+    "plans/measure.py amounts": "one for each batch",
     "plans/presence.py days": "next() of the first",
     "plans/row_plan.py windows": "one for each base",
     "plans/variances.py found.numerators": "rows of the plan",
@@ -36,7 +36,6 @@ SHORT: Mapping[str, str] = {  # the loops that nobody can make long
     "report/blanks.py places.items()": "pairs of a row and a column",
     "report/blanks.py enumerate(ids)": "dimensions of the breakdown",
     "report/currencies.py zip(axes, known, codes, strict=True)": "dimensions of the breakdown",
-    "report/data.py zip(ids, named, strict=True)": "dimensions of the breakdown",
     "report/permission.py part.codes": "leaf dimensions of a cell",
     "queries/filters.py ids": "watched in the loop before it, and short by the length of a message",
     "present/answers/catalogue.py base.amounts": "ranges of a metric",

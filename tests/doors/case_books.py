@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from server.feeds.instance import read_instance
 from server.ingest.load import BindingFailed, LoadResult
 from tests.support.books.fed import Fed
 from tests.support.books.loads import load_feeds
+from tests.support.service.servers import McpBooks, connected, serving
 
 CASES = Path(__file__).parent / "cases"
 Figures = dict[tuple[str, ...], Decimal | None]
@@ -93,3 +95,16 @@ def number(value: float | str | None) -> Decimal | None:
 def codes(answer: Mapping[str, Any]) -> set[str]:
     """Return the codes of the notes of an answer."""
     return {note["code"] for note in answer.get("notes", [])}
+
+
+@contextmanager
+def served_books(folder: Path) -> Iterator[McpBooks]:
+    """Load the books of a case and serve them over HTTP until the block ends."""
+    load_feeds(folder, folder / STATE)
+    with serving(folder, folder / STATE) as server, connected(server.url, "auto") as books:
+        yield books
+
+
+def asked_of(metric: str, period: str, scenario: str = "actual", **arguments: Any) -> dict[str, Any]:
+    """Return the arguments of a call for one metric in one scenario."""
+    return {"metrics": [metric], "scenarios": [{"scenario": scenario}], **bounds(period), **arguments}

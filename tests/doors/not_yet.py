@@ -6,14 +6,5 @@ DIFFERENTIAL: dict[str, str] = {}
 REPORTS: dict[str, str] = {
     "balance_side": NO_CALL,
     "coarse_budget": "a domain has one grain of time for all its scenarios",
-    "functions": NO_CALL,
-    "lowest_balance": NO_CALL,
-    "median": NO_CALL,
-    "per_day": NO_CALL,
-    "rolling": NO_CALL,
-    "same_days": NO_CALL,
-    "shares": NO_CALL,
-    "threshold": NO_CALL,
-    "without_closing": "a metric's where takes no exclusion",
 }
 FILES: dict[str, str] = {}

@@ -38,7 +38,7 @@ from server.wire.arguments import read_request
 from tests.laws.scoped.profiles import NEW, NOBODY, UNASSIGNED, ProfileSpec, World, profiles_asked
 from tests.support.books.fed import BEGIN, SOMEBODY
 from tests.support.books.fed import given as granted_to_somebody
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.books.loads import load_feeds
 from tests.support.books.small import write_instance
 from tests.support.engines.memory import MemoryLoads
@@ -199,7 +199,7 @@ class FeedAnswers:
                 loads.begin(replace(attempt, status=LoadStatus.RUNNING))
                 loads.finish(attempt)
         feeds = Feeds.of(bindings, loads, {})
-        callers = Callers(instance, shelf, feeds, keeping_in(files), 1_000_000, 1)
+        callers = Callers(instance, shelf, feeds, keeping_in(files), WORKSHOP, 1_000_000, 1)
         self.caller = callers.of(SOMEBODY, lambda: None)
 
     def ask(self, tool: str, /, **asked: Any) -> tuple[dict[str, Any], str]:

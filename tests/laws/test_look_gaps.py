@@ -29,7 +29,7 @@ from server.run.workers import COLLECTED
 from server.stores.memory import MemorySnapshots
 from server.tools.toolbox import TOOLS
 from server.wire.answers import Answer
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.books.loads import load_instance
 from tests.support.books.small import write_instance
 from tests.support.checks.look_gaps import looked_at
@@ -115,7 +115,7 @@ def callers_of(path: Path, state: Path, files: Path) -> Callers:
     instance, keeping = read_instance(path), keeping_in(files)
     keeping = replace(keeping, snapshots=MemorySnapshots(3600, 3600))
     feeds = Feeds.of({}, MemoryLoads(), {})
-    return Callers(instance, Shelf(instance.catalogue, state / "store"), feeds, keeping, 10_000, 10_000)
+    return Callers(instance, Shelf(instance.catalogue, state / "store"), feeds, keeping, WORKSHOP, 10_000, 10_000)
 
 
 def drawn_range(drawn: Random) -> dict[str, str]:

@@ -18,6 +18,7 @@ from engine.books.folding import fold, fold_whole
 from engine.books.member_names import find_by_name
 from engine.books.reader import Reader, code_of, label_of, path_of
 from engine.books.search import CLOSE_SPELLING, WHY, Hit, first_ids, is_findable, search
+from engine.books.several_names import search_names
 from engine.model.catalogue import DimensionKind
 from engine.model.errors import Unavailable
 from engine.model.requests import SearchRequest
@@ -147,6 +148,38 @@ def test_a_search_finds_what_a_look_at_each_member_finds(many: int, data: st.Dat
                 each = [(why, hit.dimension, hit.name, hit.code, hit.id, hit.path) for why, hit in page]
                 assert shown(hits) == each, (query, dimension)
                 assert more is (len(expected[is_node]) > offset + limit)
+
+
+def fewest_names(words: tuple[str, ...], rows: list[PlainRow]) -> int | None:
+    """Return of how many names some words are made at least, one after the other; None if they are of none.
+
+    A name begins a text or a word of it.
+    """
+    counts = []
+    for end in range(1, len(words) + 1):
+        ranks = [row.rank(fold(" ".join(words[:end]))) for row in rows]
+        rest = 0 if end == len(words) else fewest_names(words[end:], rows)
+        if rest is not None and any(rank is not None and rank <= 3 for rank in ranks):
+            counts.append(1 + rest)
+    return min(counts, default=None)
+
+
+@given(data=st.data(), known=seen_books())
+def test_words_that_no_name_has_are_the_fewest_names_that_have_them(data: st.DataObject, known: SEEN) -> None:
+    """As written; close spellings are tried only where these have none."""
+    with folder_in_memory() as folder:
+        reader = ScopedTools(*known, folder / "seen").caller(10_000).reader
+        for dimension in [key for key, dimension in reader.dimensions.items() if is_findable(dimension)]:
+            rows = list(plain_rows(reader, dimension))
+            texts = [text for row in rows for text in (row.hit.id, row.hit.code, row.hit.name) if fold(text or "")]
+            words = " ".join(data.draw(st.lists(st.sampled_from(texts or ["a"]), min_size=2, max_size=3))).split()
+            whole = search(SearchRequest(query=" ".join(words), dimension=dimension), reader)
+            expected = fewest_names(tuple(words), rows) if whole.is_empty and len(words) <= 8 else None
+            results = search_names(SearchRequest(query=" ".join(words), dimension=dimension), reader)
+            if expected is not None:
+                assert " ".join(result.query or "" for result in results).split() == words
+                assert len(results) == expected
+                assert not any(result.is_empty for result in results)
 
 
 @given(data=st.data(), known=seen_books())

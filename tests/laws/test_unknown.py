@@ -6,8 +6,8 @@ names, long ones, accented ones.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +18,26 @@ from engine.model.catalogue import Catalogue
 from engine.model.errors import Refusal
 from server.caller.caller import Callers
 from server.caller.feeds import Feeds
-from server.caller.scripts import ScriptRunner
 from server.feeds.feeds import LoadAttempt
 from server.feeds.instance import read_instance
 from server.tools.toolbox import REQUESTS
 from server.wire.arguments import read_request
 from tests.laws.scoped.answering import plain, told
+from tests.laws.scoped.chosen import INSPECTED, OF_CHOSEN_ROWS
+from tests.laws.scoped.operands import ASKED, OF_OPERAND_MEMBERS, OF_OPERANDS, Arguments
+from tests.laws.scoped.searches import OF_SEARCHED_MEMBERS, OF_SEARCHES, terms_naming
 from tests.support.books.fed import SOMEBODY, attempt_of
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.books.loads import load_feeds
 from tests.support.books.small import write_instance
 from tests.support.checks.depth import SHORT
 from tests.support.engines.memory import MemoryLoads, folder_in_memory
 from tests.support.engines.watched import WatchedStore
 
-Arguments = Callable[[str], dict[str, Any]]  # of a call that names something
 HIDDEN, NEVER = "wwwww", "zzzzz"  # like no other name; nothing has the second
 KEYS = (HIDDEN, "board", "revenu", "revenue_two", "actua", "x", "k" * 60)  # of scenarios, domains, metrics and so on
 IDS = (HIDDEN, "board", "AB", "A", "ABCD", "Zürich", "Zu\u0308rich", "北京", "L" * 180, "a x c", "%s{0}")  # of members
 CHARTED = (HIDDEN,) if SHORT else (*KEYS, *IDS)  # of whose answers scripts draw charts as well
-ASKED = {"scenarios": [{"scenario": "actual"}], "period_start": "2021-01"}
 EXPLAINED: dict[str, Any] = {
     "metric": "revenue",
     "scenarios": ["actual", "actual@pp"],
@@ -90,6 +90,46 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
         "run_metric",
         lambda name: {**ASKED, "metrics": ["revenue"], "dimensions": ["product"], "order_by": f"of_{name}", "top": 1},
     ),
+    "condition": (
+        "run_metric",
+        lambda name: {
+            **ASKED,
+            "metrics": ["revenue"],
+            "dimensions": ["product"],
+            "having": [{"column": f"of_{name}", "min": 1}],
+        },
+    ),
+    "scenario of a share": (
+        "run_metric",
+        lambda name: {
+            **ASKED,
+            "metrics": ["revenue"],
+            "dimensions": ["product"],
+            "scenarios": [{"scenario": "actual"}, {"scenario": f"running(share(var(actual,{name})))"}],
+        },
+    ),
+    "side of a change of shares": (
+        "run_metric",
+        lambda name: {
+            **ASKED,
+            "metrics": ["revenue"],
+            "dimensions": ["product"],
+            "scenarios": [{"scenario": "actual"}, {"scenario": f"var(share(actual),share({name}))"}],
+        },
+    ),
+    "line": ("run_statement", lambda name: {**ASKED, "lines": [f"of_{name}"]}),
+    "column of materiality": (
+        "run_statement",
+        lambda name: {**ASKED, "materiality": {"of": f"of_{name}", "absolute": 1}},
+    ),
+    "dimension of material lines": (
+        "run_statement",
+        lambda name: {**ASKED, "materiality": {"of": "actual", "absolute": 1, "by": f"of_{name}"}},
+    ),
+    "base of a share": (
+        "run_statement",
+        lambda name: {**ASKED, "scenarios": [{"scenario": f"share(actual,of_{name})"}]},
+    ),
     "metric of a formula": (
         "run_metric",
         lambda name: {**ASKED, "metrics": ["revenue"], "formulas": {"x": f"revenue / of_{name}"}},
@@ -106,9 +146,6 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
         "run_statement",
         lambda name: {**ASKED, "filters": {"product": "ABC", f"of_{name}": "X"}},
     ),
-    "dimension to search": ("search_hierarchy", lambda name: {"dimension": f"of_{name}"}),
-    "query of a metric": ("search_hierarchy", lambda name: {"query": f"of_{name}"}),
-    "query of a statement": ("search_hierarchy", lambda name: {"query": f"by_{name}"}),
     "domain of metrics": ("list_kpis", lambda name: {"domain": name}),
     "query among metrics": ("list_kpis", lambda name: {"query": f"of_{name}"}),
     "metric of a resource": ("resources/read", lambda name: {"uri": f"tieout://metric/of_{name}"}),
@@ -139,6 +176,7 @@ NAMING: dict[str, tuple[str, Arguments]] = {  # of each parameter that names som
     "source_id": ("list_bindings", lambda name: {"source_id": f"from_{name}"}),
     "load_id": ("get_load_status", lambda name: {"load_id": f"load-{name}-1"}),
 }
+NAMING |= OF_OPERANDS | OF_CHOSEN_ROWS | OF_SEARCHES
 OF_MEMBERS: dict[str, tuple[str, Arguments]] = {
     "member": ("run_metric", lambda name: {**ASKED, "metrics": ["revenue"], "filters": {"product": ["ABC", name]}}),
     "member left out": (
@@ -157,6 +195,7 @@ OF_MEMBERS: dict[str, tuple[str, Arguments]] = {
         "explain_variance",
         lambda name: {**EXPLAINED, "filters": {"product": ["ABC", name]}},
     ),
+    "node of a statement": ("run_statement", lambda name: {**ASKED, "lines": [f"tree.N{name}"]}),
     "only member": ("run_statement", lambda name: {**ASKED, "filters": {"product": name}}),
     "member to break down": (
         "run_metric",
@@ -179,10 +218,8 @@ OF_MEMBERS: dict[str, tuple[str, Arguments]] = {
         lambda name: {**ASKED, "filters": {"product": ["abc", f"Artilce {name}"], "tree": ["TOP", f"node{name}"]}},
     ),
     "member of rows by name": ("inspect_rows", lambda name: {**ROWS, "filters": {"product": [f"article{name}"]}}),
-    "query": ("search_hierarchy", lambda name: {"query": name}),
-    "query on the next page": ("search_hierarchy", lambda name: {"query": name, "offset": 1, "limit": 1}),
-    "query in a tree": ("search_hierarchy", lambda name: {"query": f"Node {name}", "dimension": "tree"}),
 }
+OF_MEMBERS |= OF_OPERAND_MEMBERS | OF_SEARCHED_MEMBERS
 BY_NAME = "{domains: {allow: [gl]}, dimensions: {product: {allow: [ABC, D]}}}"
 BY_ROWS = "{domains: {allow: [gl]}, dimensions: {region: {allow: [EU]}}}"  # products that only hidden rows have
 
@@ -216,7 +253,6 @@ class ToolAnswers:
         instance = written(folder, keys, ids, grant)
         self._instance = read_instance(instance)
         load_feeds(instance, folder / "state", read=self._instance)
-        self._workshop = ScriptRunner()  # of all calls: a fork server costs more than what they ask
         self.loads = MemoryLoads()
         for attempt in attempts(["gl", *keys]):
             self.loads.begin(attempt)
@@ -227,11 +263,7 @@ class ToolAnswers:
         self.shelf = CountedShelf(self._instance.catalogue, self._folder / "state" / "store")
         feeds = Feeds.of(self._instance.bindings, self.loads, {})
         keeping = keeping_in(self._folder / "files")
-        self._callers = Callers(self._instance, self.shelf, feeds, keeping, 1_000_000, 1000, workshop=self._workshop)
-
-    def close(self) -> None:
-        """End what runs scripts."""
-        self._workshop.close()
+        self._callers = Callers(self._instance, self.shelf, feeds, keeping, WORKSHOP, 1_000_000, 1000)
 
     def ask(self, tool: str, arguments: Mapping[str, Any], *, charts: bool = True) -> str:
         """Return what a call answers or refuses, as text, versions aside."""
@@ -261,23 +293,25 @@ def written(folder: Path, keys: Sequence[str], ids: Sequence[str], grant: str) -
     """Write books of a ledger that a grant shows a part of; it hides everything of the names given."""
 
     def domain(key: str) -> str:
-        metrics = "revenue: {measure: amount}" if key == "gl" else f"of_{key}: {{measure: amount}}"
+        gaps = "".join(f", gap_{name}: {{formula: 'revenue - revenue[{name}]'}}" for name in keys)
+        metrics = f"revenue: {{measure: amount}}{gaps}" if key == "gl" else f"of_{key}: {{measure: amount}}"
         dimension = "product: product, region: region" if key == "gl" else f"of_{key}: of_{key}"
         return (
             f"time: {{column: date}}\ndimensions: {{{dimension}}}\nmeasures: {{amount: {{places: 2}}}}\n"
-            f"inspect_enabled: true\nmetrics: {{{metrics}}}\n"
+            f"{INSPECTED if key == 'gl' else ''}inspect_enabled: true\nmetrics: {{{metrics}}}\n"
         )
 
     members = [f"{id_.replace(' ', '~')} Article B{id_.replace(' ', '~')}" for id_ in ids]
     nodes = [f"N{id_} - Node~{id_}\n{id_} N{id_} -".replace(" c", "~c").replace("a x", "a~x") for id_ in ids]
     actual = {"alias": "Actuals", "kind": "actual", "closed_through": "2021-01"}
     plans = {key: {"alias": key, "kind": "plan", "closed_through": "2020-12", "variants": FEWER} for key in keys}
-    return write_instance(
+    books = write_instance(
         folder / "books",
         facts={
-            "gl": "date scenario product region amount\n2021-01-05 actual ABC EU 1\n2021-01-05 actual D EU 2\n"
-            + "\n".join(f"2021-01-06 actual {id_.replace(' ', '~')} US 4" for id_ in ids)
-            + "\n".join(f"\n2021-01-07 {key} D EU 8" for key in keys),
+            "gl": "date scenario product region amount memo\n"
+            "2021-01-05 actual ABC EU 1 -\n2021-01-05 actual D EU 2 no\n"
+            + "\n".join(f"2021-01-06 actual {cell} US 4 no~{cell}" for cell in (id_.replace(" ", "~") for id_ in ids))
+            + "\n".join(f"\n2021-01-07 {key} D EU 8 {key}" for key in keys),
             **{key: f"date scenario of_{key} amount\n2021-01-05 actual X 16" for key in keys},
         },
         domains={key: domain(key) for key in ("gl", *keys)},
@@ -295,7 +329,7 @@ def written(folder: Path, keys: Sequence[str], ids: Sequence[str], grant: str) -
             "tree": "\n".join(["node parent name", "Top - -", "ABC Top -", *nodes]),
         },
         statements={
-            "pnl": "- {metric: revenue}" + "".join(f"\n- {{metric: of_{key}}}" for key in keys),
+            "pnl": "- {metric: revenue}" + "".join(f"\n- {{metric: {a}_{key}}}" for key in keys for a in ("of", "gap")),
             **{f"by_{key}": f"- {{metric: of_{key}}}" for key in keys},
         },
         scenarios=json.dumps({"actual": actual, **plans}),
@@ -303,6 +337,9 @@ def written(folder: Path, keys: Sequence[str], ids: Sequence[str], grant: str) -
         bindings={key: {"source": f"from_{key}"} for key in keys},
         sources={f"from_{key}": {"kind": "folder", "path": "data"} for key in keys},
     )
+    with (books / "instance.yaml").open("a", encoding="utf-8") as more:
+        more.write(f"terms: {json.dumps(terms_naming(keys, ids))}\n")
+    return books
 
 
 FEWER = {
@@ -313,29 +350,29 @@ FEWER = {
 @pytest.fixture(scope="module")
 def holding() -> Iterator[ToolAnswers]:
     """Books that hold the names, hidden."""
-    with folder_in_memory() as folder, closing(ToolAnswers(folder, KEYS, IDS)) as told:
-        yield told
+    with folder_in_memory() as folder:
+        yield ToolAnswers(folder, KEYS, IDS)
 
 
 @pytest.fixture(scope="module")
 def lacking() -> Iterator[ToolAnswers]:
     """Books that never had them."""
-    with folder_in_memory() as folder, closing(ToolAnswers(folder, (), ())) as told:
-        yield told
+    with folder_in_memory() as folder:
+        yield ToolAnswers(folder, (), ())
 
 
 @pytest.fixture(scope="module")
 def holding_rows() -> Iterator[ToolAnswers]:
     """Books whose hidden rows have members of the names."""
-    with folder_in_memory() as folder, closing(ToolAnswers(folder, (), IDS, BY_ROWS)) as told:
-        yield told
+    with folder_in_memory() as folder:
+        yield ToolAnswers(folder, (), IDS, BY_ROWS)
 
 
 @pytest.fixture(scope="module")
 def lacking_rows() -> Iterator[ToolAnswers]:
     """Books that never had them, seen through the same profile."""
-    with folder_in_memory() as folder, closing(ToolAnswers(folder, (), (), BY_ROWS)) as told:
-        yield told
+    with folder_in_memory() as folder:
+        yield ToolAnswers(folder, (), (), BY_ROWS)
 
 
 NAMED = {**dict.fromkeys(NAMING, KEYS), **dict.fromkeys(OF_MEMBERS, IDS)}
@@ -366,6 +403,21 @@ def test_a_hidden_name_costs_the_questions_that_an_unknown_one_does(holding: Too
         assert holding.costs(tool, arguments(name)) == unknown, name
 
 
+@pytest.mark.parametrize("what", OF_OPERANDS)
+def test_a_name_within_an_operand_is_refused_before_the_store_is_asked(holding: ToolAnswers, what: str) -> None:
+    tool, arguments = OF_OPERANDS[what]
+    for name in (*KEYS, NEVER):
+        assert holding.costs(tool, arguments(name)) == [[], []], name
+        assert json.loads(holding.ask(tool, arguments(name)))["error_type"] == "unknown_name", name
+
+
+@pytest.mark.parametrize("what", OF_OPERAND_MEMBERS)
+def test_a_member_within_an_operand_is_refused_as_an_unknown_one(holding: ToolAnswers, what: str) -> None:
+    tool, arguments = OF_OPERAND_MEMBERS[what]
+    for name in (*IDS, NEVER):
+        assert json.loads(holding.ask(tool, arguments(name)))["error_type"] == "unknown_name", name
+
+
 @pytest.mark.parametrize("what", OF_MEMBERS)
 def test_a_member_of_hidden_rows_is_answered_as_where_nothing_has_it(
     holding_rows: ToolAnswers, lacking_rows: ToolAnswers, what: str
@@ -389,10 +441,8 @@ def test_every_parameter_that_names_something_is_asked_about() -> None:
     named = {(tool.removesuffix("_data"), key) for tool, arguments in calls for key in arguments("board")}
     free = {"period_start", "period_end", "scale", "decimals", "limit", "period", "status", "format", "asc", "top"}
     free |= {"offset", "depth", "drivers", "materiality", "summary", "picture", "subtotals"}
-    # drawn at random, and of their owner alone: test_downloads, test_uploads, test_charts
-    free |= {"data_ref", "data_refs", "file_id", "upload_id"}
-    free |= {"filename", "mime_type", "size_bytes", "file"}  # of what callers bring
-    free |= {"transform_code", "chart_spec"}  # name columns of the caller's own results
+    free |= {"data_ref", "data_refs", "file_id", "upload_id", "amount"}  # drawn, and of their owner alone
+    free |= {"filename", "mime_type", "size_bytes", "file", "transform_code", "chart_spec"}  # of the caller's own
     free |= {"name", "cursor", "prompt", "template", "argument"}  # of the service, not of its books
     every = {(tool.name.removesuffix("_data"), key) for tool in REQUESTS.values() for key in tool.schema["properties"]}
     assert {(tool, key) for tool, key in every if key not in free} <= named

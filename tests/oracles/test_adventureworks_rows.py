@@ -85,8 +85,33 @@ def test_filters_over_the_cap_say_so_and_still_add_up_all_rows(adventureworks: M
         assert (found["truncated"], found["agent_truncated"]) == (count > CAP, False)
         assert found["row_count"] == len(found["rows"]) == min(count, CAP)
         assert exactly(found["contribution_total"]) == added_up(key, bounds, filters)
+        assert (found["total_rows"], exactly(found["sums"]["contribution"]["sum"])) == (
+            count,
+            added_up(key, bounds, filters),
+        )
         truncated.append(found["truncated"])
     assert sorted(truncated) == [False, False, True, True, True, True]
+
+
+def test_the_largest_rows_and_the_counts_of_departments_are_those_of_the_shipped_file(
+    adventureworks: McpBooks,
+) -> None:
+    first, last = WHOLE["asis"]
+    source = {"source_key": "finance", "scenario_id": scenario("1"), "filters": {"metric": "amount"}}
+    asked = {**source, "period_start": first, "period_end": last}
+    known = sorted((Decimal(row["amount"]) for row in shipped("1")), reverse=True)
+    for is_smallest in (False, True):
+        found = adventureworks.ask(
+            "inspect_rows", **asked, columns=["amount"], order_by="contribution", asc=is_smallest, limit=10
+        )
+        assert [digits(amount) for amount, _ in found["rows"]] == (known[::-1] if is_smallest else known)[:10]
+    by_department: dict[str, list[Decimal]] = {}
+    for row in shipped("1"):
+        by_department.setdefault(row["department_group_key"], []).append(Decimal(row["amount"]))
+    counted = adventureworks.ask("inspect_rows", **asked, count_by=["department"])
+    assert {key: (count, digits(amount)) for key, count, amount in counted["rows"]} == {
+        key: (len(each), sum(each, Decimal(0))) for key, each in by_department.items()
+    }
 
 
 def test_totals_of_truncated_rows_are_those_of_the_scenario(adventureworks: McpBooks) -> None:

@@ -93,3 +93,6 @@ def test_credits_of_each_week_are_in_its_rows(oxford: McpBooks) -> None:
         assert len(amounts) == row["n"]
         assert total(amount for amount in amounts if amount < 0) == exactly(row["credits"])
         assert exactly(shown["contribution_total"]) == exactly(row["s"])
+        assert exactly(shown["sums"]["contribution"]["negative"]) == (exactly(row["credits"]) or 0)
+        largest = oxford.ask("inspect_rows", **asked, period_start=row["period"], order_by="amount", limit=1)
+        assert (digits(largest["rows"][0][0]), largest["total_rows"]) == (max(amounts), row["n"])

@@ -1,6 +1,7 @@
 """Every report of these tests reads its figures, and what its ranking and its notes read besides, in one collect.
 
-Others than these: the others of a ranking, whose members must be known first; the days before the close of a balance
+Others than these: the others of a ranking, whose members must be known first; the members below material lines, and
+their others; the days before the close of a balance
 that is blank there, which few reports ask; a count that decides whether a report is too large; and what freshness keeps
 for a version.
 """
@@ -20,11 +21,13 @@ from engine.report import explain, ranking, run
 
 Parameters = ParamSpec("Parameters")
 FIGURES, NOTES, OTHERS, BEFORE_CLOSE = "figures", "notes", "others of a ranking", "days before a close"
+MEMBERS = "members of lines"
 STAGES = {
     "collected": FIGURES,
     "report_table": NOTES,
     "blank_notes": NOTES,
     "report_notes": NOTES,
+    "member_rows": MEMBERS,
     "notes_of": NOTES,
     "list_of": NOTES,
     "made_of": NOTES,
@@ -79,4 +82,5 @@ def collects(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collects]:
     yield found
     assert found.made[FIGURES] == found.ran[FIGURES], "a report collects its figures once"
     assert found.made[NOTES] == 0, "notes and tables read nothing that was not planned"
+    assert found.made[MEMBERS] <= 2 * found.ran[MEMBERS], "members of all lines are read together, then their others"
     assert found.made[OTHERS] <= found.ran[OTHERS], "the others of all groups of one depth are read together"

@@ -329,10 +329,10 @@ def test_variances_of_what_does_not_add_up_need_both_sides(tmp_path: Path) -> No
             "a count distinct cannot be made average of month closings",
         ),
         ("{measure: amount, over_time: {average: {of: day}}}", "that close by month cannot be averaged by date"),
-        ("{measure: amount, over_time: closed}", "is none of sum, closing, opening, and no mapping"),
+        ("{measure: amount, over_time: closed}", "is none of sum, closing, opening, lowest, highest, and no mapping"),
         ("{measure: amount, over_time: {}}", "says one of last_known, to_date, rule, average, opening"),
         ("{measure: amount, over_time: {last_known: forever}}", "'always', 'fiscal_year' or 'range'"),
-        ("{measure: amount, over_members: median}", "is none of sum, count, min, max, average, and no mapping"),
+        ("{measure: amount, over_members: mode}", "is none of sum, count, min, max, average, median, and no mapping"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_together_is_a_fault_of_the_catalogue(tmp_path: Path, metric: str, says: str) -> None:

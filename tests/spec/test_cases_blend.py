@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from engine.door import Door
 from engine.model.errors import BadArguments
+from engine.present.answers.full_reports import switches_json
+from engine.present.blocks import table as render_block
 from tests.support.answers.drills import calls, figure_behind
 from tests.support.answers.reader import answer
 from tests.support.books.explained import contributions, explained, fraction
@@ -252,3 +255,16 @@ def test_a_result_says_where_its_blend_switches(tmp_path: Path, period: str, sce
     found = [note.message for note in report.notes if note.code == "blend_switches"]
     view = "actual+forecast@ytd" if scenario.endswith("@ytd") else "actual+forecast"
     assert found == ([f"{view} of gl has actual through 2021-06-30 and forecast after it."] if said else [])
+    assert answer(report, 10**9)["scenarios"][0].get("switches_after") == ("2021-06" if said else None)
+    (column, *_) = render_block(report)["columns"]
+    assert column.get("switches_after") == ("2021-06" if said else None)
+
+
+def test_a_blend_that_switches_in_other_months_says_so_by_domain(tmp_path: Path) -> None:
+    books = blended(tmp_path, ACTUAL + "\n" + FORECAST, closed="closed_through: {gl: 2021-03}")
+    report = books.metric("revenue", scenarios=OUTLOOK, period="2021")
+    (column, *_) = answer(report, 10**9)["scenarios"]
+    assert column["switches_after"] == "2021-03"
+    assert switches_json(replace(report.columns[0], switches={"gl": "2021-03", "people": "2021-02"})) == {
+        "switches_after": {"gl": "2021-03", "people": "2021-02"}
+    }

@@ -112,6 +112,15 @@ def test_the_example_of_a_refusal_is_answered_with_data(books: Fed, tool: str, a
     assert has_data(tool, answer), (refusal, answer)
 
 
+def test_an_example_of_a_median_is_tried(tmp_path: Path) -> None:
+    median = DOMAIN + "  middle: {measure: amount, over_members: median}\n"
+    books = opened(tmp_path, median)
+    asked = {**METRIC, "metrics": ["middle"], "filters": {"region": ["EU"], "product": ["C"]}, "scale": "3"}
+    refusal = books.refused("run_metric", **asked)
+    answer = books.ask("run_metric", **{**asked, **refusal["example"]})
+    assert has_data("run_metric", answer), (refusal, answer)
+
+
 def test_the_example_of_a_refusal_changes_no_more_than_it_must(books: Fed) -> None:
     assert books.refused("run_metric", **{**METRIC, "metrics": "total"})["example"] == {"metrics": ["total"]}
     columns = books.refused("run_metric", **{**METRIC, "scenarios": []})["example"]["scenarios"]

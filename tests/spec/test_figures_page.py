@@ -26,11 +26,21 @@ from tests.support.books.small import codes, figure, figures, small_books
 from tests.support.books.worked import PAGE, PageCell, PageTable, Place, day_of, tables
 
 DOMAINS, FRESHNESS, EXPLAINED = "Several domains", "Freshness", "Explained variances"
-TABLES = [table for table in tables() if table.section not in (DOMAINS, FRESHNESS, EXPLAINED)]
+CHOSEN = "Chosen rows"  # which test_chosen_rows asks
+CHANGE = "`var(share(actual),share(budget))`"
+VIEWS = [table for table in tables() if {"`share(actual)`", CHANGE, "reference"}.intersection(table.head)]
+MATERIAL = "`absolute: 20`"  # a heading of the table of material lines, which test_materiality asks
+TABLES = [
+    table
+    for table in tables()
+    if table.section not in (DOMAINS, FRESHNESS, EXPLAINED, CHOSEN)
+    and table not in VIEWS
+    and MATERIAL not in table.head
+]
 UNCUT = 10**9
 TRADING = weeks_table(date(2025, 1, 26), {2025: four_four_five(53), 2026: four_four_five()}, by_week=True)
-OVER_MEMBERS = ("sum", "count", "min", "max", "average")
-OVER_TIME = ("closing", "opening")
+OVER_MEMBERS = ("sum", "count", "min", "max", "average", "median")
+OVER_TIME = ("closing", "opening", "lowest", "highest")
 MONEY = ("gross_profit", "revenue")
 NOTHING = "-"
 BLANK = "blank"
@@ -40,7 +50,7 @@ NONE = "none"
 def metric_of(words: str) -> str:
     """Return how a metric is declared that a table asks for by its rule, its formula or the name of what was posted."""
     formula, _, percent = words.partition(" as ")
-    if formula in OVER_MEMBERS or formula.startswith("{count_distinct"):
+    if formula in OVER_MEMBERS or formula.startswith(("{count_distinct", "{percentile")):
         return f"{{over_members: {formula}{'' if 'count' in formula else ', measure: amount'}}}"
     if formula in OVER_TIME or formula.startswith("{"):
         return f"{{measure: amount, over_time: {formula}}}"
@@ -48,14 +58,15 @@ def metric_of(words: str) -> str:
         return f"{{measure: amount, {formula}}}"
     if formula.isidentifier():
         return f"{{measure: {'amount' if formula in MONEY else 'units'}, where: {{nature: {formula}}}}}"
-    return f"{{formula: {formula}{', format: percent' if percent else ''}}}"
+    return f"{{formula: '{formula}'{', format: percent' if percent else ''}}}"
 
 
 def keys_of(table: PageTable) -> dict[str, str]:
     """Return the key of every metric of a table, those inside its formulas too."""
     asked = table.metrics() | {"sum"}
     formulas = [words.partition(" as ")[0] for words in asked if not words.startswith(("{", "where"))]
-    names = {name for formula in formulas for name in re.findall(r"[a-z_]+", formula)}
+    formulas = [re.sub(r"\[[^]]*]", "", formula) for formula in formulas]  # brackets hold scenarios
+    names = {name for formula in formulas for name in re.findall(r"[a-z_]+\b(?!\()", formula.replace("(period)", "()"))}
     return {name: name for name in names} | {words: f"metric_{at}" for at, words in enumerate(sorted(asked - names), 1)}
 
 
@@ -271,6 +282,33 @@ def test_a_line_of_another_domain_repeats_its_aggregate_or_is_unavailable(tmp_pa
     for line, row in zip(("revenue", "headcount", "ratio"), answered.body, strict=True):
         found = [*(by_product[line, product] for product in ("Core", "Pro", None)), filtered[line]]
         assert [f"**{BLANK if value is None else plain(value)}**" for value in found] == list(row[1:]), row[0]
+
+
+@pytest.mark.parametrize("table", VIEWS[:-1])  # the last is walked over HTTP
+def test_views_are_those_of_the_rows(tmp_path: Path, table: PageTable) -> None:
+    *rows, total = table.body
+    domain = "time: {column: date}\ndimensions: {product: product}\nmeasures: {amount: {places: 0}}\n"
+    plainly = [(at, head.strip("`")) for at, head in enumerate(table.head) if head in ("`actual`", "`budget`")]
+    posted = "\n".join(
+        f"2026-01-15 {scenario} {row[0]} {row[at]}" for row in rows for at, scenario in plainly if row[at]
+    )
+    books = small_books(
+        tmp_path,
+        facts={"sales": f"date scenario product amount\n{posted}"},
+        domains={"sales": f"{domain}metrics: {{sum: {{measure: amount}}}}\n"},
+        dimensions="product: {kind: leaf}",
+    )
+    columns = [head.strip("`") for head in table.head[1:]]
+    asked = {column: column for column in columns}
+    report = books.metric("sum", scenarios=asked, period="2026-01", dimensions=["product"])
+    found = figures(report, "scenario", "product")
+    for product, *told in (*rows, total):
+        for column, words in zip(columns, told, strict=True):
+            value, unit = found[column, None if product == "Total" else product], words.strip("*")[-3:]
+            unit = f" {unit.split()[-1]}" if unit.endswith((" pp", " %")) else ""
+            told_value = BLANK if value is None else plain(value * 100 if unit else value) + unit
+            expected = words.replace("*", "").replace("\N{MINUS SIGN}", "-") or BLANK
+            assert told_value == expected, (product, column)
 
 
 def test_a_figure_is_as_fresh_as_the_loads_of_its_days(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from engine.door import Door
-from engine.model.errors import BadArguments, MixedDomains, UnknownName
+from engine.model.errors import BadArguments, UnknownName
 from engine.model.exact import Exact
 from engine.report.report import Report
 from tests.support.answers.reader import answer
-from tests.support.books.small import small_books
+from tests.support.books.small import figures, small_books
 
 ASKED: dict[str, Any] = {"scenarios": {"A": "actual"}, "period": "2021"}
 
@@ -66,6 +66,18 @@ def test_a_formula_is_exact_and_a_total_is_computed_again(books: Door) -> None:
     assert of(report, 3) == [10, 7, 17]
 
 
+def test_formulas_need_no_metric_beside_them(books: Door) -> None:
+    asked: dict[str, Any] = {**ASKED, "dimensions": ["product"], "order_by": "each", "asc": True}
+    alone = books.metric(formulas={"each": "revenue * 2", "head": "revenue / people.heads"}, **asked)
+    assert [figures(alone, "product", "metric")[at, "each"] for at in ("B", "A", None)] == [14, 20, 34]
+    assert list(dict.fromkeys(alone.frame["product"])) == ["B", "A", None]
+    assert [of(alone, 0), of(alone, 1)] == [[14, 20, 34], [None, 5, Fraction(17, 2)]]
+    of_people = books.metric(formulas={"half": "heads / 2"}, **ASKED)
+    assert of(of_people, 0) == [1]
+    with pytest.raises(BadArguments, match=r"Name at least one metric"):
+        books.metric(**ASKED)
+
+
 def test_a_formula_has_the_unit_of_its_operands(books: Door) -> None:
     formulas = {"each": "revenue / sold", "sum": "revenue + revenue", "share": "revenue / revenue", "units": "sold * 2"}
     result = answer(books.metric("revenue", formulas=formulas, **ASKED), 100_000)
@@ -95,8 +107,14 @@ def test_the_rows_behind_a_formula_are_those_of_its_operands(books: Door) -> Non
     ("alias", "text", "words"),
     [
         ("x", "revenue +", "is no formula at character 10"),
-        ("x", "revenue + max(sold)", "at character 11: 'max.sold.' cannot stand in a formula: use names, decimal"),
-        ("x", "revenue ** 2", "cannot stand in a formula"),
+        (
+            "x",
+            "revenue + sum(sold)",
+            "at character 11: there is no function 'sum'; there are .*: use names, decimal numbers",
+        ),
+        ("x", "revenue ** 2", "at character 10: '.' cannot stand there"),
+        ("x", "  (revenue * 2", "at character 15: '.' is missing"),
+        ("x", "revenue\n+ * 2", "at character 11: '.' cannot stand there"),
         ("x", "revenue # note", "at character 9"),
         ("x", "revenue * 1e5", "at character 11: a constant has at most 30 digits and no exponent"),
         ("x", "revenue * 0x10", "at character 11"),
@@ -130,16 +148,13 @@ def test_more_than_ten_formulas_are_refused(books: Door) -> None:
         books.metric("revenue", formulas={f"f{at}": "revenue * 2" for at in range(11)}, **ASKED)
 
 
-def test_a_formula_keeps_to_the_metrics_of_one_domain_that_are_visible(books: Door) -> None:
+def test_a_formula_keeps_to_the_metrics_that_are_visible(books: Door) -> None:
     with pytest.raises(UnknownName, match="There is no metric 'revenu'"):
         books.metric("revenue", formulas={"x": "revenu * 2"}, **ASKED)
     with pytest.raises(UnknownName, match=r"'people\.revenue'"):
         books.metric("revenue", formulas={"x": "people.revenue * 2"}, **ASKED)
-    with pytest.raises(MixedDomains, match="heads is of people, the others of gl") as told:
-        books.metric("revenue", formulas={"x": "revenue / heads"}, **ASKED)
-    assert told.value.field == "formulas.x"
-    for operand in told.value.valid:
-        books.metric("revenue", formulas={"x": operand}, **ASKED)  # each has an answer
+    across = books.metric("revenue", formulas={"x": "revenue / heads"}, dimensions=["product"], **ASKED)
+    assert of(across, 1) == [5, None, Fraction(17, 2)]
 
 
 BY_NAME = {

@@ -13,7 +13,7 @@ from server.caller.feeds import Feeds
 from server.feeds.instance import read_instance
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.books.loads import load_instance
 from tests.support.books.small import write_instance
 from tests.support.engines.memory import MemoryLoads
@@ -60,7 +60,7 @@ def callers(tmp_path_factory: pytest.TempPathFactory) -> Callers:
     load_instance(instance, folder / "state", read)
     shelf = Shelf(read.catalogue, folder / "state" / "store")
     feeds = Feeds.of({}, MemoryLoads(), {})
-    return Callers(read, shelf, feeds, keeping_in(folder / "files"), answer_tokens=10_000, row_cap=10_000)
+    return Callers(read, shelf, feeds, keeping_in(folder / "files"), WORKSHOP, answer_tokens=10_000, row_cap=10_000)
 
 
 def asked(callers: Callers, budget: int) -> dict[str, Any]:

@@ -4,11 +4,15 @@ Where a profile restricts a dimension of a domain, the other dimensions have the
 above them. Where it restricts none, they have all.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine.books.reader import Reader
+from engine.model.fact_store import Presence
+from engine.model.scope import Cell
 from tests.support.books.fed import SOMEBODY, Fed
 from tests.support.books.loads import load_feeds
 from tests.support.books.small import write_instance
@@ -237,7 +241,17 @@ def test_the_order_of_rows_does_not_tell_which_member_a_hidden_row_brought_first
 
 
 @pytest.mark.parametrize("profile", ["{scenarios: {actual: {}}}", f"{{scenarios: {{actual: {{}}, budget: {DE}}}}}"])
-def test_a_node_that_names_a_member_of_hidden_rows_is_one_without_leaves(tmp_path: Path, profile: str) -> None:
+def test_a_node_that_names_a_member_of_hidden_rows_is_one_without_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str
+) -> None:
+    """Neither what is answered nor what the store is asked for it tells it from another."""
+    presence, cuts = Reader.presence, list[Cell]()
+
+    def watched(reader: Reader, domain: str, scenario: str, cut: Cell, sides: Iterable[str] = ()) -> Presence:
+        cuts.append(cut)
+        return presence(reader, domain, scenario, cut, sides)
+
+    monkeypatch.setattr(Reader, "presence", watched)
     nodes = "Made -\nSold -\nC1 Made\nC8 Sold\nC9 Sold\nC2 C9"
 
     def answers(folder: Path, hidden: str) -> list[object]:
@@ -255,7 +269,9 @@ def test_a_node_that_names_a_member_of_hidden_rows_is_one_without_leaves(tmp_pat
         ]
         calls = [books.call("run_metric", metrics=["costs"], **ONE, **more) for more in asked]
         calls += [books.call("list_dimensions"), books.call("search_hierarchy", dimension="function", query="C9")]
-        return [{**shown, "data_ref": ""} for _, shown, _ in calls]
+        asked_of = [cut.is_everything for cut in cuts]
+        cuts.clear()
+        return [*({**shown, "data_ref": ""} for _, shown, _ in calls), asked_of]
 
     hidden = "2021-01-05 budget US C8 2\n2021-01-05 budget US C9 4"
     assert answers(tmp_path / "with", hidden) == answers(tmp_path / "without", "2021-01-05 budget US C2 6")

@@ -20,6 +20,7 @@ UNTOLD: Mapping[str, set[Part]] = {  # parts that tell no values apart in these 
     },
     "another part names it: a row its metric and domains, reads their filters, columns of time their breakdown": {
         *(("metric row", "1"), ("permission of rows", "2"), ("presences of", "3")),
+        *(("permission of rows", "4"), ("presences of", "4")),
         *(("places", "2"), ("times", "3"), ("presences", "1")),
     },
     "the tables of the members name it": {("leaf", "1"), ("id ranks", "1"), ("undescribed", "1")},
@@ -32,6 +33,9 @@ UNTOLD: Mapping[str, set[Part]] = {  # parts that tell no values apart in these 
     },
     "rows of an engine and of attached tables keep their names in the key; here such are places without rows": {
         *(("presence", "1"), ("presence", "2"), ("presence", "3")),
+    },
+    "no formula of these books has an operand with a side of its own": {
+        *((memo, part) for memo in ("own sides of", "own sides of metric") for part in ("1", "profiles")),
     },
     "no two keys here differ in it alone": {
         ("presence of filter", "1"),

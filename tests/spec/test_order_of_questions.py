@@ -20,7 +20,7 @@ from server.feeds.instance import read_instance
 from server.stores.memory import new_reference
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.books.small import figures, small_books
 from tests.support.engines.memory import MemoryLoads
 
@@ -129,7 +129,7 @@ def test_the_reference_of_a_result_decides_nothing(demo_folder: Path, tmp_path: 
     sent = {"source_key": "gl", "scenario_id": "actual", "period_start": "2026-02", "filters": {"metric": "revenue"}}
     asked = read_request(TOOLS["inspect_rows"].shape, sent)
     for budget in range(1500, 1560, 3):
-        caller = Callers(instance, shelf, Feeds.of({}, MemoryLoads(), {}), keeping, budget, 1000).of(
+        caller = Callers(instance, shelf, Feeds.of({}, MemoryLoads(), {}), keeping, WORKSHOP, budget, 1000).of(
             Principal("dev"), lambda: None
         )
         answers = [TOOLS["inspect_rows"].answer(caller, asked).result for _ in range(10)]

@@ -38,7 +38,7 @@ from server.feeds.instance import read_instance
 from server.http.dispatch import LARGE_BYTES
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.engines.memory import MemoryLoads
 from tests.support.service.leavers import ClientGone, LeavingClient
 
@@ -58,7 +58,7 @@ def callers(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Call
     instance = read_instance(demo_folder)
     shelf = Shelf(instance.catalogue, demo_folder / ".tieout" / "store")
     keeping = keeping_in(tmp_path_factory.mktemp("kept"))
-    return Callers(instance, shelf, Feeds.of({}, MemoryLoads(), {}), keeping, 1_000_000, 1)
+    return Callers(instance, shelf, Feeds.of({}, MemoryLoads(), {}), keeping, WORKSHOP, 1_000_000, 1)
 
 
 @pytest.fixture

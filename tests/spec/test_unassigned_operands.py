@@ -97,3 +97,16 @@ def test_an_operand_of_other_members_or_one_that_is_there_is_not_named(tmp_path:
     both = seen.metric("ebitda", scenarios=A, period="2026-01", filters={"product": ["pro", "(unassigned)"]})
     whole = seen.metric("ebitda", scenarios=A, period="2026-01")
     assert [operands(report) for report in (pro, both, whole)] == [[], [], []]
+
+
+@pytest.mark.parametrize(("limit", "amounts"), [(1000, []), (100, ["34"])])
+def test_an_operand_of_the_branch_that_is_not_taken_is_not_named(
+    tmp_path: Path, limit: int, amounts: list[str]
+) -> None:
+    seen = books(tmp_path)
+    formula = {"paid": f"if(sales > {limit - 1}, sales - wages, sales)"}
+    asked: dict[str, Any] = {"scenarios": A, "period": "2026-01", "formulas": formula}
+    by_filter = seen.metric("sales", filters={"product": ["pro"]}, **asked)
+    by_member = seen.metric("sales", dimensions=["product"], **asked)
+    for report in (by_filter, by_member):
+        assert [amount for _, _, amount, _ in operands(report)] == amounts

@@ -89,6 +89,23 @@ def test_in_an_open_period_a_missing_operand_counts_as_0_and_is_named(tmp_path: 
     assert (said["lines"], said["operands"]) == (("surplus", "kept"), ("wage_cost",))
 
 
+@pytest.mark.parametrize(("sign", "is_named"), [(">", True), ("<", False)])
+def test_an_operand_of_the_branch_that_is_not_taken_is_not_named(tmp_path: Path, sign: str, is_named: bool) -> None:
+    metrics = METRICS.replace(
+        "kept: {formula: surplus / 2}", f"kept: {{formula: 'if(turnover {sign} 0, surplus, turnover)'}}"
+    )
+    facts = {"sales": SALES, "wages": WAGES}
+    domains = {"sales": DOMAIN % metrics, "wages": DOMAIN % "wage_cost: {measure: amount}"}
+    opened = "actual: {alias: A, kind: actual, closed_through: 2026-02}\nbudget: {alias: B, kind: budget}\n"
+    books = small_books(tmp_path / "open", facts=facts, domains=domains, dimensions="{}", scenarios=opened)
+    march = books.metric("kept", scenarios={"A": "actual"}, period="2026-03")
+    assert figures(march, "metric") == {"kept": Decimal(1840)}
+    assert ("open_period" in {known.code for known in march.notes}) is is_named
+    books = small_books(tmp_path / "part", facts=facts, domains=domains, dimensions="{}")
+    quarter = books.metric("kept", scenarios={"A": "actual"}, period=("2026-01", "2026-03"))
+    assert ("operand_partial" in {known.code for known in quarter.notes}) is is_named
+
+
 def test_a_scenario_without_any_row_of_a_domain_makes_sums_blank(tmp_path: Path) -> None:
     actuals = "\n".join(line for line in WAGES.splitlines() if "budget" not in line)
     report = two_domains(tmp_path, wages=actuals).metric("surplus", scenarios={"B": "budget"}, period="2026-02")

@@ -5,6 +5,7 @@
 // a unit that one line alone has shows nothing by a length.
 
 import { groupedBy } from "../shared/grouped";
+import { differs } from "./figures";
 import type { Column, Line, Table } from "./table";
 
 export interface Bar {
@@ -19,7 +20,7 @@ const WIDTH = 64;
 const MARGIN = 12; // to its left
 const LEAST = 1 / 3; // of the longest bar: the room of pins on either side
 
-export const isCompared = ({ comparison }: Column): boolean => comparison !== "figure";
+export const isCompared = ({ comparison }: Column): boolean => differs(comparison);
 
 export const compared = ({ across }: Table): number => across.filter(isCompared).length;
 

@@ -31,7 +31,7 @@ function rowOf(
 ): HTMLTableRowElement {
   const { count, position } = outline.among(at);
   const row = element("tr", {
-    class: `line ${line.style} ${line.kind}`,
+    class: `line ${line.style} ${line.kind}${line.isInner ? " inner" : ""}`,
     "data-at": at,
     role: "row",
     "aria-level": line.level + 1,
@@ -50,7 +50,7 @@ function rowOf(
 function rowHead(line: Line, isParent: boolean): HTMLElement {
   const head = element("th", { role: "rowheader", scope: "row", tabindex: -1, style: `--level: ${line.level}` });
   head.append(element("span", { class: isParent ? "fold" : "fold none", "aria-hidden": "true" }), element("span", { class: "label" }, line.label));
-  if (line.unit) head.append(" ", element("small", {}, line.unit));
+  for (const words of [line.unit, line.aside]) if (words) head.append(" ", element("small", {}, words));
   return head;
 }
 

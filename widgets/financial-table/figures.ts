@@ -3,7 +3,7 @@
 import { decimal, grouped, rounded, times } from "../shared/decimal";
 import type { Value } from "../shared/decimal";
 
-export type Comparison = "figure" | "variance" | "share";
+export type Comparison = "figure" | "variance" | "share" | "part" | "rank";
 
 export interface Kind {
   readonly unit: string;
@@ -19,7 +19,10 @@ export interface Precision {
 const MINUS = "\u2212";
 const ZERO = "\u2013";
 
-export const isPercent = ({ format, comparison }: Kind): boolean => comparison === "share" || format === "percent";
+export const differs = (comparison: Comparison): boolean => comparison === "variance" || comparison === "share";
+
+export const isPercent = ({ format, comparison }: Kind): boolean =>
+  comparison === "share" || comparison === "part" || (format === "percent" && comparison !== "rank");
 
 /** Nothing for none, a dash for zero, parentheses around negative amounts; variances and percents carry a sign. */
 export function shown(value: Value, kind: Kind, precision: Precision): string {
@@ -32,7 +35,7 @@ export function shown(value: Value, kind: Kind, precision: Precision): string {
 }
 
 function signed(digits: string, isNegative: boolean, comparison: Comparison, inHundredths: boolean): string {
-  const plus = comparison === "figure" ? "" : "+";
+  const plus = differs(comparison) ? "+" : "";
   const sign = isNegative ? MINUS : plus;
   if (inHundredths) return `${sign}${digits}${comparison === "variance" ? " pp" : "%"}`;
   if (comparison === "variance") return `${sign}${digits}`;
@@ -40,6 +43,7 @@ function signed(digits: string, isNegative: boolean, comparison: Comparison, inH
 }
 
 function placesOf(kind: Kind, { scale, decimals }: Precision): number {
+  if (kind.comparison === "rank") return 0;
   if (decimals !== undefined) return decimals;
   if (isPercent(kind)) return 1;
   if (isPrice(kind.unit) || kind.unit === "ratio") return 2;

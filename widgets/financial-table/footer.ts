@@ -5,7 +5,7 @@ import { groupedBy } from "../shared/grouped";
 import type { Freshness, Line, Note, Table } from "./table";
 
 export function footerOf(table: Table): HTMLElement {
-  const said = [leftOut(table), legend(table.lines), ...freshnessWords(table.freshness)].filter(Boolean);
+  const said = [leftOut(table), table.immaterial, legend(table.lines), ...freshnessWords(table.freshness)].filter(Boolean);
   const [cautions, others] = [table.notes.filter(isCaution), table.notes.filter((note) => !isCaution(note))];
   const foot = element("footer", {}, ...said.map((words) => element("p", {}, words)));
   if (cautions.length > 0) foot.append(list(cautions, "caution"));

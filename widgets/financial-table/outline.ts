@@ -83,8 +83,9 @@ export class Outline {
 
   private sorted(siblings: readonly number[]): readonly number[] {
     if (!this.sorting || this.sorting.isRanked) return siblings;
-    const moving = siblings.filter((at) => this.moves(at)).sort((a, b) => this.compared(a, b));
-    return siblings.map((at) => (this.moves(at) ? (moving.shift() ?? at) : at));
+    const kinds = groupedBy(siblings.filter((at) => this.moves(at)), (at) => this.lines[at]?.isInner);
+    const moving = new Map([...kinds].map(([kind, some]) => [kind, [...some].sort((a, b) => this.compared(a, b))]));
+    return siblings.map((at) => (this.moves(at) ? (moving.get(this.lines[at]?.isInner)?.shift() ?? at) : at));
   }
 
   private moves(at: number): boolean {

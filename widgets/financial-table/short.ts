@@ -21,7 +21,7 @@ export function filledIn(said: Fields, asked: Fields): Fields {
   const measured = measuredIn(said);
   const columnOf = (part: Fields, metric?: Fields): Fields => {
     const of = new Map([["column", part], ["scenario", part], ["metric", metric]]);
-    const drill = joined(filled(template, of, true), fields(part.drill), own(metric ?? {}));
+    const drill = part.drill === null ? {} : joined(filled(template, of, true), fields(part.drill), own(metric ?? {}));
     const alias = part.alias ?? part.scenario;
     const heading = metric ? [labelOf(metric), alias] : [alias, placeWords(part, drill)];
     return { ...(metric && measured(metric)), ...part, alias, metric: metric?.key, drill, heading: heading.filter(Boolean) };

@@ -3,14 +3,14 @@
 // It is read from the block that was rendered for the view, or from a result without one: what that leaves out is
 // filled in, and texts are made here by the server's own rules.
 
-import { valueOf } from "../shared/decimal";
+import { exactText, valueOf } from "../shared/decimal";
 import type { Value } from "../shared/decimal";
 import { rangeWords } from "../shared/periods";
 import { fields, list, number, text, texts } from "../shared/shape";
 import type { Fields } from "../shared/shape";
 import { inWords } from "../shared/words";
 import { bridgeOf } from "./bridge";
-import { isPrice, shown } from "./figures";
+import { differs, isPrice, shown } from "./figures";
 import type { Comparison, Kind, Precision } from "./figures";
 import { filledIn } from "./short";
 
@@ -41,6 +41,8 @@ export interface Line {
   readonly style: string; // subtotal, total, ratio
   readonly unit: string; // where it is not the table's
   readonly measure: string; // the unit of its figures, said or not
+  readonly aside: string; // what it holds, or what is left out below it
+  readonly isInner: boolean; // a member below a line of a statement
   readonly drill: unknown;
   readonly cells: readonly Cell[];
 }
@@ -67,6 +69,7 @@ export interface Table {
   readonly notes: readonly Note[];
   readonly freshness: readonly Freshness[];
   readonly leftOut: Readonly<Record<string, number>>; // how many, by axis
+  readonly immaterial: string; // which lines did not reach what they had to
   readonly dataRef: string;
 }
 
@@ -81,17 +84,48 @@ export function readTable(found: unknown, asked: Fields = {}): Table | undefined
   const rows = list(said.rows).map(fields);
   const unit = unitOf(rows, columns);
   const precision = { scale: number(said.scale) ?? 0, decimals: number(said.decimals) };
+  const rowsAre = Object.keys(fields(rows[0]?.members)).map(inWords).join(" · ") || "Line";
+  const left = list(said.immaterial).map(fields);
+  const below = new Map(left.filter((group) => group.below).map((group) => [group.below, `${number(group.lines)} more${sumOf(group)}`]));
   return {
     label: text(said.label),
     caption: text(said.caption) || captionOf(said, unit),
-    rowsAre: Object.keys(fields(rows[0]?.members)).map(inWords).join(" · ") || "Line",
+    rowsAre,
     across: columns.map((column) => readColumn(column, unit)),
-    lines: rows.map((row) => readLine(row, columns, unit, precision)),
+    lines: rows.map((row) => ({
+      ...readLine(row, columns, unit, precision),
+      aside: below.get(row.key) ?? heldBy(row),
+      isInner: rowsAre === "Line" && INNER.includes(text(row.kind)),
+    })),
     notes: list(said.notes).map(readNote),
     freshness: Object.entries(fields(said.freshness)).flatMap(readFreshness),
     leftOut: counts(said.left_out ?? said.agent_truncated),
+    immaterial: immaterialOf(left.filter((group) => !group.below), fields(said.materiality)),
     dataRef: text(said.data_ref),
   };
+}
+
+const INNER = ["member", "others"]; // kinds of rows below a line
+
+const exact = (value: unknown): string => exactText(valueOf(value));
+
+const sumOf = ({ sum }: Fields): string => (sum === undefined ? "" : `, ${exact(sum)} in sum`);
+
+/** How many members others hold, and how many of these do not meet the conditions. */
+function heldBy({ holds, unmet }: Fields): string {
+  if (number(holds) === undefined) return "";
+  return `${number(holds)} members${number(unmet) === undefined ? "" : `, ${number(unmet)} outside the conditions`}`;
+}
+
+/** The lines of each unit that are not material, with the largest of them. */
+function immaterialOf(left: readonly Fields[], { of, absolute, percent, rule }: Fields): string {
+  const bounds = [absolute === undefined ? "" : exact(absolute), percent === undefined ? "" : `${exact(percent)}%`].filter(Boolean);
+  const least = bounds.length > 0 ? ` (${text(of)} below ${bounds.join(rule === "all" ? " or " : " and ")})` : "";
+  const each = left.map(({ lines, unit, largest, label, value }) => {
+    const most = text(largest) && `, the largest ${text(label) || text(largest)}: ${exact(value)}`;
+    return `${number(lines)} in ${text(unit)}${most}`;
+  });
+  return each.length > 0 ? `Lines that are not material and not shown${least}: ${each.join("; ")}.` : "";
 }
 
 /** The unit of the table's money, said once. */
@@ -115,7 +149,7 @@ function readColumn(column: Fields, unit: string): Column {
     style: text(column.style),
     comparison: comparisonOf(column),
     isTotal: column.is_total === true,
-    unit: ofItsOwn(column, unit),
+    unit: comparisonOf(column) === "rank" ? "" : ofItsOwn(column, unit),
     window: rangeWords(column.period),
     isPeriod: members.includes(fields(column.drill).period_start),
     drill: column.drill,
@@ -126,10 +160,12 @@ function readColumn(column: Fields, unit: string): Column {
 function comparisonOf(column: Fields): Comparison {
   const scenario = text(column.scenario);
   if (scenario.startsWith("var_pct(")) return "share";
-  return scenario.startsWith("var(") ? "variance" : "figure";
+  if (scenario.startsWith("rank(")) return "rank";
+  if (/^(running\()?share\(/.test(scenario)) return "part";
+  return /^(running\()?var\(/.test(scenario) ? "variance" : "figure";
 }
 
-function readLine(row: Fields, columns: readonly Fields[], unit: string, precision: Precision): Line {
+function readLine(row: Fields, columns: readonly Fields[], unit: string, precision: Precision): Omit<Line, "aside" | "isInner"> {
   const raw = list(row.values);
   const cells = Array.isArray(row.cells)
     ? row.cells.map(readCell)
@@ -156,7 +192,7 @@ function cellOf(value: Value, row: Fields, column: Fields, precision: Precision)
   const own = column.favourable ? column : row; // of metrics, columns say what a figure is
   const kind: Kind = { unit: text(own.unit), format: text(own.format), comparison };
   const text_ = shown(value, kind, precision);
-  return { text: text_, value, good: comparison === "figure" ? 0 : goodness(value, text(own.favourable)) };
+  return { text: text_, value, good: differs(comparison) ? goodness(value, text(own.favourable)) : 0 };
 }
 
 function goodness(value: Value, favourable: string): Good {

@@ -22,7 +22,7 @@ export function footRows(inspection: Inspection, width: number): HTMLTableRowEle
 }
 
 export function sums(inspection: Inspection): readonly Sum[] {
-  const { contributed, rows, across: columns } = inspection;
+  const { contributed, rows, across: columns, groups } = inspection;
   const total = decimal(contributed?.total.value ?? null);
   if (!contributed || !total) return [];
   const last = columns.length - 1;
@@ -31,8 +31,8 @@ export function sums(inspection: Inspection): readonly Sum[] {
   const parts: Sum[] = isWhole(inspection)
     ? []
     : [
-        { words: rowsWords(rows.length, "shown"), text: decimalText(shown, places), style: "part" },
-        { words: "All other rows", text: decimalText(plus(total, shown, -1), places), style: "part" },
+        { words: groups === undefined ? rowsWords(rows.length, "shown") : "Groups shown", text: decimalText(shown, places), style: "part" },
+        { words: groups === undefined ? "All other rows" : "All other groups", text: decimalText(plus(total, shown, -1), places), style: "part" },
       ];
   const quotient: Sum[] =
     contributed.divisor === null

@@ -44,6 +44,8 @@ export interface Inspection {
   readonly found: number; // rows, up to the limit of the call
   readonly answered: number; // of these, rows that the model was given
   readonly isTruncated: boolean; // whether there are more than the limit
+  readonly total: number | undefined; // all rows, whatever the limit
+  readonly groups: number | undefined; // of rows counted by columns, all of them
   readonly contributed: Contributed | undefined;
   readonly notes: readonly string[];
   readonly dataRef: string;
@@ -57,7 +59,8 @@ export function readInspection(found: unknown): Inspection | undefined {
   const rows = said.rows.slice(0, MOST_ROWS).map((row) => columns.map((column, at) => readCell(list(row)[at], column)));
   const source = text(said.source_label) || said.source_key;
   const figure = text(said.metric_label) || text(said.metric);
-  const scope = [figure ? source : "", text(said.scenario_id), rangeWords(said.period)];
+  const chosen = Object.entries(fields(said.chosen)).map(([heading, words]) => `${heading}: ${text(words)}`);
+  const scope = [figure ? source : "", text(said.scenario_id), rangeWords(said.period), ...chosen];
   return {
     label: figure || source,
     caption: scope.filter(Boolean).join(" · "),
@@ -66,6 +69,8 @@ export function readInspection(found: unknown): Inspection | undefined {
     found: number(said.row_count) ?? said.rows.length,
     answered: number(said.rows_answered) ?? said.rows.length,
     isTruncated: said.truncated === true,
+    total: number(said.total_rows),
+    groups: number(said.total_groups),
     contributed: readContributed(said, columns.at(-1)),
     notes: list(said.notes).map((note) => text(fields(note).message)),
     dataRef: text(said.data_ref),

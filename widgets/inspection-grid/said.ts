@@ -9,14 +9,19 @@ export function titleOf(inspection: Inspection): HTMLElement {
   return element("header", {}, element("h1", {}, label), element("p", {}, [caption, countWords(inspection)].join(" · ")));
 }
 
-export const countWords = ({ rows, found }: Inspection): string =>
-  rows.length < found ? `Preview ${rows.length} of ${found.toLocaleString("en")}` : rowsWords(found);
+export function countWords({ rows, found, total, groups }: Inspection): string {
+  const all = total === undefined ? "" : rowsWords(total);
+  if (groups !== undefined) return `${rows.length < groups ? `${rows.length} of ` : ""}${groups.toLocaleString("en")} groups of ${all}`;
+  if (rows.length < found) return `Preview ${rows.length} of ${found.toLocaleString("en")}`;
+  return total !== undefined && total > found ? `${found.toLocaleString("en")} of ${all}` : rowsWords(found);
+}
 
 export function saidOf(inspection: Inspection): HTMLElement {
-  const { notes, isTruncated, found, answered, contributed } = inspection;
+  const { notes, isTruncated, found, answered, contributed, groups } = inspection;
+  const what = groups === undefined ? "rows" : "groups";
   const counted = contributed ? " The total counts them all." : "";
   const cautions = [
-    isTruncated ? `More rows exist than the limit of ${found.toLocaleString("en")}.${counted} Narrow the filters to see the others.` : "",
+    isTruncated ? `More ${what} exist than the limit of ${found.toLocaleString("en")}.${counted} Narrow the filters to see the others.` : "",
     answered < found ? `The model was given the first ${answered.toLocaleString("en")} of these ${rowsWords(found)}.` : "",
     ...notes,
   ];

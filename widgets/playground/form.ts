@@ -5,6 +5,7 @@ import { newId } from "./dom";
 import { chips, choice } from "./fields/choice";
 import { code, json, oneOf, wholeNumber, words, yesOrNo, type Argument, type Field } from "./fields/field";
 import { filters } from "./fields/filters";
+import { isRecord, record, records } from "./fields/record";
 import { scenarios } from "./fields/scenarios";
 import { pretty } from "./json";
 import { element } from "../shared/element";
@@ -21,11 +22,12 @@ const BY_NAME: Readonly<Record<string, Makes>> = {
   transform_code: code,
 };
 const BY_TYPE: Readonly<Record<string, Makes>> = {
-  array: (of, books) => chips(of.id, "", () => books.choices(of.name)),
+  array: (of, books) =>
+    isRecord(of.schema.items) ? records(of.name, of.schema.items, books) : chips(of.id, "", () => books.choices(of.name)),
   boolean: yesOrNo,
   integer: wholeNumber,
   number: wholeNumber,
-  object: json,
+  object: (of, books) => (isRecord(of.schema) ? record(of.schema, books) : json(of)),
   string: words,
 };
 

@@ -35,4 +35,4 @@ export function joined(...every: readonly Fields[]): Fields {
 
 /** A header has no rows, nor has what a source does not show. */
 const isComplete = (args: Fields): boolean =>
-  text(args.source_key) !== "" && isFields(args.filters) && "metric" in args.filters;
+  text(args.source_key) !== "" && text(args.scenario_id) !== "" && isFields(args.filters) && "metric" in args.filters;

@@ -276,3 +276,32 @@ test("what the books say of themselves is read as prose", async () => {
     assert.deepEqual(await violations(page), []);
   });
 });
+
+for (const width of [1440, 390])
+  test(`materiality and conditions are filled in box by box, ${width} px wide`, async () => {
+    await playing(async ({ page, view }) => {
+      await view.getByText("Profit and loss").first().waitFor();
+      await page.getByRole("group", { name: "materiality" }).getByLabel(/^of/).fill("Variance");
+      await page.getByRole("group", { name: "materiality" }).getByLabel("percent").fill("5");
+      await page.getByRole("button", { name: "Run", exact: true }).focus();
+      await page.keyboard.press("Enter");
+      await view.getByText("Lines that are not material").waitFor();
+      await page.setViewportSize({ width, height: 900 });
+      assert.deepEqual(await violations(page), []);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(overflow <= 0, `${overflow} px too wide`);
+    });
+  });
+
+test("a condition is a row of boxes", async () => {
+  await playing(async ({ page, view }) => {
+    await run(page, "run_metric", { metrics: ["revenue"], dimensions: ["organisation"], period_start: "2026-09", scenarios: [{ scenario: "actual" }] });
+    await view.getByText("Total").first().waitFor();
+    const having = page.getByRole("group", { name: "having" });
+    await having.getByRole("button", { name: "Add to having" }).click();
+    await having.getByLabel(/^column/).fill("revenue");
+    await having.getByLabel("min").fill("10000000");
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await view.getByText("outside the conditions").waitFor();
+  });
+});

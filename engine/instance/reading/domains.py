@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from engine.instance.documents import Document, Location, known, words
 from engine.instance.schema.books import DimensionPart, DimensionsFile, DomainFile
-from engine.instance.schema.common import DAY, FLOW, Where
+from engine.instance.schema.common import DAY, FLOW, ExclusionPart, WhereIds
 from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.families import BESIDE, CALENDAR, TRADING
 from engine.model.calendar.periods import Grain
@@ -318,17 +318,28 @@ def build_stock_groups(
     return groups
 
 
-def of_members(file: DomainFile, where: Where) -> Where:
+def of_members(file: DomainFile, where: Mapping[str, WhereIds]) -> Mapping[str, WhereIds]:
     """Return a restriction without its conditions on amounts of measures."""
     return {key: ids for key, ids in where.items() if key not in file.measures}
 
 
 def cuts_of(
-    document: Document, file: DomainFile, dimensions: Mapping[str, Dimension], where: Where, location: Location
+    document: Document,
+    file: DomainFile,
+    dimensions: Mapping[str, Dimension],
+    where: Mapping[str, WhereIds],
+    location: Location,
 ) -> Cuts:
     """Return a restriction as cuts. Records dimensions that cannot cut the domain."""
     usable = [key for key, dim in dimensions.items() if dim.leaf in file.dimensions]
     for key in where:
         if key not in usable:
             document.fault([*location, key], f"{file.domain} cannot be restricted by '{key}'", known(key, usable))
-    return tuple(Cut(key, tuple(ids), location=document.place([*location, key])) for key, ids in where.items())
+    return tuple(cut_of(key, members, document.place([*location, key])) for key, members in where.items())
+
+
+def cut_of(dimension: str, members: WhereIds, location: str) -> Cut:
+    """Return a restriction of one dimension as a cut."""
+    if isinstance(members, ExclusionPart):
+        return Cut(dimension, tuple(members.exclude), deny=True, location=location)
+    return Cut(dimension, tuple(members), location=location)

@@ -10,13 +10,19 @@ from msgspec.structs import replace
 from engine.instance.documents import Document, Location, known, words
 from engine.instance.reading.conditions import VALID, ConditionFault, parse_condition
 from engine.instance.reading.domains import cuts_of, grain_of, of_members
+from engine.instance.reading.operands import bases_in, own_cuts_in, own_side_in
 from engine.instance.schema.books import DomainFile, MetricPart
-from engine.instance.schema.common import BackPart, OverTimePart
+from engine.instance.schema.common import BackPart, ExclusionPart, OverTimePart
 from engine.model.aggregation import LookBack, MemberAggregation, TimeAggregation, TimeRule
 from engine.model.calendar.families import TRADING
 from engine.model.catalogue import ROW_COUNT, Base, Dimension, Domain, Drivers, Favourable, Format, Measure, Metric
-from engine.model.formulas import FigureKind, FigureType, Formula, FormulaFault, Operand, Quotient, parse
+from engine.model.exact import Exact
+from engine.model.formula_parser import VALID as GRAMMAR
+from engine.model.formula_parser import parse
+from engine.model.formulas import FigureKind, FigureType, Formula, FormulaFault, Operand, Quotient
+from engine.model.functions import metrics_of, types_of
 from engine.model.metric_names import keys_named
+from engine.model.scenarios import Scenario
 from engine.model.scope import AmountRange
 
 # Aggregation over members and over time.
@@ -32,8 +38,19 @@ SINCE = {
 
 def over_members_of(part: MetricPart) -> MemberAggregation:
     """Return the aggregation of a metric over members."""
-    how = part.over_members.how
-    return MemberAggregation.COUNT_DISTINCT if how is None else MemberAggregation(how)
+    if part.over_members.how is not None:
+        return MemberAggregation(part.over_members.how)
+    is_count = part.over_members.count_distinct is not None
+    return MemberAggregation.COUNT_DISTINCT if is_count else MemberAggregation.PERCENTILE
+
+
+def share_of(part: MetricPart) -> Exact | None:
+    """Return how many of the amounts lie below the median or percentile that a metric is; None if it is neither."""
+    if over_members_of(part) is MemberAggregation.MEDIAN:
+        return Exact(1, 2)
+    if part.over_members.percentile is None:
+        return None
+    return Exact(*(Exact.of(str(part.over_members.percentile)) / Exact(100)).reduced())
 
 
 def over_time_of(part: OverTimePart) -> TimeAggregation:
@@ -97,11 +114,15 @@ def grain_faults(over_time: TimeAggregation, domain: Domain, part: MetricPart) -
 # Metrics: bases and formulas.
 
 
+MEASURED_KEYS = {"measure", "where", "sign", "over_members", "over_time", "balance", "repeats"}  # not of a formula
+
 FORMATS: dict[FigureKind, tuple[Format, ...]] = {  # the first is the default
     FigureKind.MONEY: (Format.CURRENCY, Format.NUMBER),
     FigureKind.PRICE: (Format.CURRENCY, Format.NUMBER),
     FigureKind.NUMBER: (Format.NUMBER, Format.PERCENT),
     FigureKind.RATIO: (Format.NUMBER, Format.PERCENT),
+    FigureKind.DAYS: (Format.NUMBER,),
+    FigureKind.RATE: (Format.CURRENCY, Format.NUMBER),
 }
 # Placeholders for faulty parts, so that the parts that use them are still checked.
 NO_TYPE = FigureType(kind=FigureKind.NUMBER, additive=False)
@@ -131,6 +152,7 @@ class MetricBuilder:
     files: Mapping[Document, DomainFile]
     domains: Mapping[str, Domain]
     dimensions: Mapping[str, Dimension]
+    scenarios: Mapping[str, Scenario] | None  # None where they are unknown
     built: dict[str, Metric] = field(default_factory=dict)
     under_way: list[str] = field(default_factory=list)
 
@@ -207,7 +229,7 @@ class MetricBuilder:
             figure = NO_TYPE if base is NO_BASE else base.type
         else:
             body, figure = self.formula(document, file, key, part.formula, part)
-        at = ["metrics", key, "format"]
+        at = ["metrics", key]
         return Metric(
             key=self.name_of(file.domain, key),
             label=part.label or words(key),
@@ -220,6 +242,7 @@ class MetricBuilder:
             type=figure,
             body=body,
             written=part.formula,
+            location=document.place([*at, "formula"]) if part.formula else "",
         )
 
     def formula(
@@ -227,16 +250,17 @@ class MetricBuilder:
     ) -> tuple[Formula, FigureType]:
         """Return a metric's formula and its type."""
         at = ["metrics", key]
-        for name in part.model_fields_set & {"measure", "where", "sign", "over_members", "over_time", "balance"}:
+        for name in part.model_fields_set & MEASURED_KEYS:
             document.fault([*at, name], f"{key} is a formula; {name} is for measures")
         try:
-            formula = parse(text, lambda name: self.meant(name, file))
-            types = {name: self.metric(name).type for name in formula.names}
+            own_cuts = own_cuts_in(self.dimensions, self.domains, lambda name: bases_in(name, self.metric))
+            formula = parse(text, lambda name: self.meant(name, file), own_side_in(self.scenarios), own_cuts)
+            types = types_of(formula, lambda name: self.metric(name).type)
             figure = None if any(found is NO_TYPE for found in types.values()) else formula.type_of(types)
-            if not formula.names:
+            if not metrics_of(formula):
                 document.fault([*at, "formula"], f"{key} uses no metric")
         except FormulaFault as fault:
-            document.fault([*at, "formula"], f"{key}: {fault}")
+            document.fault([*at, "formula"], f"{key}: {fault.located}", GRAMMAR if fault.position else "")
             return NO_BODY, NO_TYPE
         return formula, figure or NO_TYPE
 
@@ -244,6 +268,8 @@ class MetricBuilder:
         """Return the metric that a name in a formula refers to. Raises FormulaFault for unknown names and cycles."""
         own, homes = self.name_of(file.domain, name), self._homes
         found = [own] if own in homes else keys_named(name, homes)
+        if not found and "." in name and name.partition(".")[0] not in self.domains:
+            raise FormulaFault(f"'{name}' is of no domain; formulas of statements alone name lines of other statements")
         if not found:
             raise FormulaFault(f"there is no metric '{name}'; {known(name, self._parts)}")
         others = [homes[key] for key in found if homes[key] != file.domain]
@@ -272,8 +298,10 @@ class MetricBuilder:
             negated=part.sign == "negate",
             over_members=over_members_of(part),
             counted=part.over_members.count_distinct,
+            share=share_of(part),
             over_time=over_time_of(part.over_time),
             stock_group=self.stock_group(document, domain, key, part),
+            repeats=part.repeats,
         )
 
     def conditions(self, document: Document, file: DomainFile, key: str, part: MetricPart) -> Iterator[AmountRange]:
@@ -283,8 +311,12 @@ class MetricBuilder:
             if over_time_of(part.over_time).rule is TimeRule.LAST_KNOWN:
                 fault = f"{key} reads the last known value of each member, whatever its amount"
                 document.fault(at, fault, "leave the condition out, or say over_time: closing")
+            texts = part.where[name]
+            if isinstance(texts, ExclusionPart):
+                document.fault(at, f"{key}: {name} has amounts, not members to exclude", VALID)
+                continue
             try:
-                yield from parse_condition(part.where[name], self.domains[file.domain].measures[name])
+                yield from parse_condition(texts, self.domains[file.domain].measures[name])
             except ConditionFault as fault:
                 document.fault(at, f"{key}: {name} {fault}", VALID)
 

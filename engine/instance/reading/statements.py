@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from msgspec.structs import replace
 
 from engine.instance.documents import Document, Location, known, words
 from engine.instance.reading.metrics import NO_BASE, NO_BODY, NO_TYPE, format_of
+from engine.instance.reading.operands import bases_in, own_cuts_in, own_side_in
 from engine.instance.schema.statements import (
     FormulaLinePart,
     HeaderPart,
@@ -31,8 +33,11 @@ from engine.model.catalogue import (
     Statement,
     Style,
 )
-from engine.model.formulas import FigureType, FormulaFault, parse
+from engine.model.formula_parser import VALID, parse
+from engine.model.formulas import FigureType, FormulaFault
+from engine.model.functions import metrics_of, types_of
 from engine.model.metric_names import metrics_named
+from engine.model.scenarios import Scenario
 from engine.model.scope import Cut
 
 Written = tuple[Document, int, LinePart]  # a line, its file, and its position there
@@ -46,8 +51,10 @@ class StatementBuilder:
     domains: Mapping[str, Domain]
     dimensions: Mapping[str, Dimension]
     metrics: Mapping[str, Metric]
+    scenarios: Mapping[str, Scenario] | None  # None where they are unknown
     unread: Collection[str] = ()  # keys of statements whose files have faults that are told already
     built: dict[str, Statement] = field(default_factory=dict)
+    lines: dict[str, "StatementLines"] = field(default_factory=dict)
 
     def build(self) -> dict[str, Statement]:
         """Return all statements by key."""
@@ -61,15 +68,25 @@ class StatementBuilder:
                     f"'{file.statement}' is a domain too, so that {file.statement}.x could name a metric or a line",
                     "give the statement another key",
                 )
-            written = list(self.expanded(document, file, (file.statement,)))
-            lines = StatementLines(self, written).build()
             self.built[file.statement] = Statement(
                 key=file.statement,
                 label=file.label or words(file.statement),
-                lines=lines,
+                lines=self.lines_of(file.statement).build(),
                 covers=tuple(self.covered(document, file)),
             )
         return self.built
+
+    @cached_property
+    def by_key(self) -> Mapping[str, tuple[Document, StatementFile]]:
+        """The file of each statement, the first of several."""
+        return {file.statement: (document, file) for document, file in reversed(list(self.files.items()))}
+
+    def lines_of(self, statement: str) -> "StatementLines":
+        """Return the lines of a statement, to be built when they are named."""
+        if statement not in self.lines:
+            written = list(self.expanded(*self.by_key[statement], (statement,)))
+            self.lines[statement] = StatementLines(self, written)
+        return self.lines[statement]
 
     def covered(self, document: Document, file: StatementFile) -> Iterator[Cut]:
         """Yield the nodes that a statement covers."""
@@ -83,7 +100,6 @@ class StatementBuilder:
 
     def expanded(self, document: Document, file: StatementFile, above: tuple[str, ...]) -> Iterator[Written]:
         """Yield the lines of a file. Replaces each include by the lines of the included statement."""
-        by_key = {other.statement: (source, other) for source, other in self.files.items()}
         for place, part in enumerate(file.lines):
             if not isinstance(part, IncludePart):
                 yield document, place, part
@@ -92,14 +108,27 @@ class StatementBuilder:
                 document.fault(["lines", place, "include"], f"statements include each other in a circle: {circle}")
             elif part.include in self.unread:
                 continue
-            elif part.include not in by_key:
+            elif part.include not in self.by_key:
                 document.fault(
                     ["lines", place, "include"],
                     f"there is no statement '{part.include}'",
-                    known(part.include, by_key),
+                    known(part.include, self.by_key),
                 )
             else:
-                yield from self.expanded(*by_key[part.include], (*above, part.include))
+                yield from self.expanded(*self.by_key[part.include], (*above, part.include))
+
+
+def key_of(place: int, part: LinePart) -> str:
+    """Return the key of a line, unique in its statement."""
+    match part:
+        case MetricLinePart():
+            return part.metric.rpartition(".")[2]
+        case RollupLinePart():
+            return part.key or f"{part.rollup.dimension}.{part.rollup.node}"
+        case FormulaLinePart():
+            return part.formula.key
+        case HeaderPart() | IncludePart():
+            return f"header_{place + 1}"
 
 
 class StatementLines:
@@ -112,21 +141,8 @@ class StatementLines:
         self.under_way: list[str] = []
         for place, line in enumerate(written):
             document, at, part = line
-            if self.written.setdefault(self.key(place, part), line) is not line:
-                document.fault(["lines", at], f"the line '{self.key(place, part)}' stands in this statement twice")
-
-    @staticmethod
-    def key(place: int, part: LinePart) -> str:
-        """Return the key of a line, unique in its statement."""
-        match part:
-            case MetricLinePart():
-                return part.metric.rpartition(".")[2]
-            case RollupLinePart():
-                return part.key or f"{part.rollup.dimension}.{part.rollup.node}"
-            case FormulaLinePart():
-                return part.formula.key
-            case HeaderPart() | IncludePart():
-                return f"header_{place + 1}"
+            if self.written.setdefault(key_of(place, part), line) is not line:
+                document.fault(["lines", at], f"the line '{key_of(place, part)}' stands in this statement twice")
 
     def build(self) -> tuple[Line, ...]:
         """Return the lines in order."""
@@ -221,14 +237,15 @@ class StatementLines:
         at: Location = ["lines", place, "formula", "is"]
         formula, figure = NO_BODY, NO_TYPE
         try:
-            formula = parse(part.formula.is_, self.meant)
-            types = {name: self.type_of(name) for name in formula.names}
+            own_cuts = own_cuts_in(self.builder.dimensions, self.builder.domains, self.bases_of)
+            formula = parse(part.formula.is_, self.meant, own_side_in(self.builder.scenarios), own_cuts)
+            types = types_of(formula, self.type_of)
             if not any(found is NO_TYPE for found in types.values()):
                 figure = formula.type_of(types) or NO_TYPE
-            if not formula.names:
+            if not metrics_of(formula):
                 document.fault(at, f"{key} uses no metric and no line")
         except FormulaFault as fault:
-            document.fault(at, f"{key}: {fault}")
+            document.fault(at, f"{key}: {fault.located}", VALID if fault.position else "")
         return FormulaLine(
             key=key,
             label=part.formula.label,
@@ -238,16 +255,23 @@ class StatementLines:
             format=format_of(document, ["lines", place, "formula", "format"], part.formula.format, figure),
             favourable=Favourable(part.formula.favourable),
             style=Style(part.style),
+            location=document.place(at),
         )
 
     def meant(self, name: str) -> str:
-        """Return the line or metric that a name refers to. Raises FormulaFault for unknown names and cycles."""
+        """Return the line or metric that a name refers to. Raises FormulaFault for unknown names and cycles.
+
+        A line of another statement is `statement.line`.
+        """
         if name in self.under_way:
             circle = " → ".join((*self.under_way[self.under_way.index(name) :], name))
             raise FormulaFault(f"formulas go round in a circle: {circle}")
         if name in self.written and not name.startswith("header_"):
             return name
         found = metrics_named(name, self.builder.metrics)
+        statement, dot, line = name.partition(".")
+        if not found and dot and statement in self.builder.by_key:
+            return self.meant_of(statement, line)
         if not found:
             names = {**self.builder.metrics, **self.written}
             raise FormulaFault(f"there is no line or metric '{name}'; {known(name, names)}")
@@ -255,14 +279,53 @@ class StatementLines:
             raise FormulaFault(f"'{name}' can mean {' or '.join(metric.key for metric in found)}")
         return found[0].key
 
+    def meant_of(self, statement: str, line: str) -> str:
+        """Return the line of a statement that a name refers to. Raises FormulaFault for an unknown one and a cycle."""
+        others = self.builder.lines_of(statement)
+        if others is self:
+            return self.meant(line)
+        if line not in others.written or line.startswith("header_"):
+            raise FormulaFault(f"{statement} has no line '{line}'; {known(line, others.written)}")
+        others.meant(line)
+        return f"{statement}.{line}"
+
+    def home_of(self, name: str) -> "tuple[StatementLines, str] | None":
+        """Return the statement whose line a name means, with the key of the line; None if it means a metric."""
+        if name in self.written:
+            return self, name
+        statement, _, line = name.partition(".")
+        if name in self.builder.metrics or statement not in self.builder.by_key:
+            return None
+        return self.builder.lines_of(statement), line
+
+    def line_named(self, name: str) -> Line | None:
+        """Return the line that a name means, None if it means a metric."""
+        home = self.home_of(name)
+        return home and home[0].line(home[1])
+
     def type_of(self, name: str) -> FigureType:
         """Return the type of a line or metric."""
-        line = self.line(name) if name in self.written else None
-        match line:
-            case FormulaLine():
-                return line.type
+        match self.line_named(name):
+            case FormulaLine(type=figure):
+                return figure
             case RollupLine(base=base):
                 return NO_TYPE if base is NO_BASE else base.type
+            case MetricLine(metric=key):
+                metric = self.builder.metrics.get(key)
             case _:
                 metric = self.builder.metrics.get(name)
-                return metric.type if metric else NO_TYPE
+        return metric.type if metric else NO_TYPE
+
+    def bases_of(self, name: str) -> Iterator[Base]:
+        """Yield the measured figures that a line or metric is made of."""
+        lines, key = self.home_of(name) or (self, name)
+        match lines.line_named(key):
+            case FormulaLine(formula=formula):
+                for operand in metrics_of(formula):
+                    yield from lines.bases_of(operand)
+            case RollupLine(base=base):
+                yield base
+            case MetricLine(metric=metric):
+                yield from bases_in(metric, self.builder.metrics.get)
+            case _:
+                yield from bases_in(key, self.builder.metrics.get)

@@ -18,6 +18,7 @@ from engine.instance.schema.common import (
     OverTime,
     SchemaPart,
     Where,
+    WhereIds,
 )
 from engine.model.calendar.periods import Grain
 
@@ -79,6 +80,24 @@ class FactsPart(SchemaPart):
     """How long a version stays once the next is published, for servers on other hosts; 0s: there are none."""
 
 
+class TermPart(SchemaPart):
+    """What a term means: a metric, a statement, or a member of a dimension."""
+
+    metric: str | None = None
+    """Metric key, or domain.key."""
+    statement: Key | None = None
+    """Statement key."""
+    dimension: Key | None = None
+    """Dimension of the member."""
+    member: Id | None = None
+    """Id of a member or node."""
+    means: str | None = None
+    """In words; each of several readings needs it."""
+
+
+Word = Annotated[str, Field(min_length=1, max_length=100)]
+
+
 class InstanceFile(SchemaPart):
     """instance.yaml: the deployment as a whole."""
 
@@ -98,6 +117,13 @@ class InstanceFile(SchemaPart):
     """Default report."""
     facts: FactsPart | None = None
     """Engine that holds the rows of facts; left out, files on this machine do."""
+    not_held: Annotated[list[Word], Field(max_length=100)] = Field(default_factory=list)
+    """Words for what these books do not hold, as callers may ask for it: ageing, invoices."""
+    terms: Annotated[dict[Word, TermPart | Annotated[list[TermPart], Field(min_length=1)]], Field(max_length=1000)] = (
+        Field(default_factory=dict)
+    )
+    """Words of your own, in any language, for metrics, statements and members; a word of several readings lists
+    them."""
 
 
 class DimensionPart(SchemaPart):
@@ -186,19 +212,21 @@ class MetricPart(SchemaPart):
     """What it means, for whoever picks it."""
     measure: Key | None = None
     """Measure of this domain."""
-    where: Where = Field(default_factory=dict)
-    """Rows it counts: dimension to member or node ids."""
+    where: dict[Key, WhereIds] = Field(default_factory=dict)
+    """Rows it counts: dimension to member or node ids, or {exclude: ids}."""
     sign: Literal["keep", "negate"] = "keep"
     """negate: show the opposite of what is stored."""
     over_members: OverMembers = SUM
-    """What is made of its rows: sum, count, min, max, average, or {count_distinct: dimension}."""
+    """What is made of its rows: sum, count, min, max, average, median, {percentile: 90} or {count_distinct: …}."""
     over_time: OverTime = FLOW
-    """sum: a flow; closing or opening: a balance at a close; {last_known: …}, {to_date: …}, {average: {of: …}},
-    {opening: …}."""
+    """sum: a flow; closing or opening: a balance at a close; lowest or highest: of its closes; {last_known: …},
+    {to_date: …}, {average: {of: …}}, {opening: …}."""
+    repeats: Flag = False
+    """Whether it is the same for every member of a dimension that its domain lacks: formulas use it there."""
     balance: Key | None = None
     """Stock group of a balance, where the domain has several."""
     formula: str | None = None
-    """Metrics joined by + - * / and parentheses; those of other domains as domain.metric."""
+    """Metrics joined by + - * /, parentheses and functions, as max(a, b); those of other domains as domain.metric."""
     format: Literal["currency", "number", "percent"] | None = None
     """How it is shown; left out, what its type suggests."""
     favourable: Literal["up", "down", "none"] = "none"

@@ -1,6 +1,7 @@
 """What the files of an instance have in common: references, labels, and the shape of over_members and over_time."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -10,7 +11,9 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    TypeAdapter,
     WithJsonSchema,
+    WrapValidator,
     model_validator,
 )
 from pydantic_core.core_schema import CoreSchema, literal_schema, no_info_before_validator_function
@@ -75,20 +78,43 @@ class SchemaPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-# The shape of a metric's over_members and over_time.
+# The shape of a metric's where, over_members and over_time.
 
 
+class ExclusionPart(SchemaPart):
+    """All members but some."""
+
+    exclude: Ids
+    """Members or nodes whose rows do not count; those of new members do."""
+
+
+IDS: TypeAdapter[list[str]] = TypeAdapter(Ids)
+
+
+def read_members(value: object, _: object) -> list[str] | ExclusionPart:
+    """Read ids, or a mapping that excludes some."""
+    return ExclusionPart.model_validate(value) if isinstance(value, dict) else IDS.validate_python(value)
+
+
+WhereIds = Annotated[Ids | ExclusionPart, WrapValidator(read_members)]
+
+
+PERCENT = {"type": "number", "minimum": 0, "maximum": 100}
 Said = TypeVar("Said", bound=SchemaPart)
-HOW = tuple(each.value for each in MemberAggregation if each is not MemberAggregation.COUNT_DISTINCT)
+WITH_KEYS = (MemberAggregation.COUNT_DISTINCT, MemberAggregation.PERCENTILE)
+HOW = tuple(each.value for each in MemberAggregation if each not in WITH_KEYS)
 
 
 class OverMembersPart(SchemaPart):
     """What is made of the rows of a metric."""
 
     how: Annotated[str, OneOf(HOW)] | None = None
-    """A word alone: sum; count of rows; min, max, average of amounts."""
+    """A word alone: sum; count of rows; min, max, average, median of amounts."""
     count_distinct: Key | None = None
     """Members of this leaf dimension or axis that rows have, each counted once; rows without one are not counted."""
+
+    percentile: Annotated[Decimal | None, Field(ge=0, le=100, decimal_places=4), WithJsonSchema(PERCENT)] = None
+    """Amount below which so many hundredths of the rows lie, between two amounts in proportion."""
 
     @model_validator(mode="after")
     def says_one(self) -> "OverMembersPart":
@@ -120,8 +146,9 @@ class BackPart(SchemaPart):
 class OverTimePart(BackPart):
     """How a metric adds up over time."""
 
-    rule: Literal["sum", "closing", "opening"] | None = None
-    """A word alone: sum, a flow; closing, a balance at its last close; opening, that of everything before."""
+    rule: Literal["sum", "closing", "opening", "lowest", "highest"] | None = None
+    """A word alone: sum, a flow; closing, a balance at its last close; opening, that of everything before; lowest and
+    highest, of the closes of the range."""
     average: AveragePart | None = None
     """The mean of the closings of periods."""
     opening: BackPart | None = None
@@ -158,6 +185,6 @@ class WordOrMapping:
 
 
 OverMembers = Annotated[OverMembersPart, WordOrMapping("how", HOW)]
-OverTime = Annotated[OverTimePart, WordOrMapping("rule", ("sum", "closing", "opening"))]
+OverTime = Annotated[OverTimePart, WordOrMapping("rule", ("sum", "closing", "opening", "lowest", "highest"))]
 SUM = OverMembersPart(how="sum")
 FLOW = OverTimePart(rule="sum")

@@ -63,7 +63,7 @@ class FormulaPart(SchemaPart):
     label: str
     """Heading."""
     is_: Annotated[str, Field(alias="is")]
-    """Metrics and lines of this statement joined by + - * / and parentheses."""
+    """Metrics, lines, and lines of other statements as pnl.gross, in a formula such as (a - b) / max(a, c)."""
     format: Literal["currency", "number", "percent"] | None = None
     """How it is shown."""
     favourable: Literal["up", "down", "none"] = "none"

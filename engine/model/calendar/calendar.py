@@ -1,4 +1,4 @@
-"""The calendar of an instance: parses period codes and shifts ranges through time."""
+"""The calendar of an instance: parses period codes and finds the periods of days."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from engine.model.caching import cached_method
-from engine.model.calendar.families import CALENDAR, FISCAL, TRADING, GrainFamily, family_of, periods_in
+from engine.model.calendar.families import CALENDAR, FISCAL, TRADING, GrainFamily, family_of
 from engine.model.calendar.periods import (
     DAY,
     GRAINS,
@@ -306,95 +306,3 @@ def reading_words(run: PeriodRange) -> str:
 def fineness(rules: tuple[Grain, GrainRules]) -> int:
     """Return the fineness of a grain, as a sort key."""
     return rules[0].fineness
-
-
-# Shifts and windows of bounds.
-#
-# A shift moves codes, not days. If a code does not exist (29 February, week 53, a period before the calendar begins), a
-# start moves to the next period and an end to the previous one. Bounds that cross hold no days, but a window can still
-# use their end. Shifts and windows return None if nothing is left.
-
-
-def years_earlier(calendar: Calendar, bounds: PeriodBounds, years: int) -> PeriodBounds | None:
-    """Return bounds shifted back by years, None if nothing is left."""
-    start, end = (
-        calendar.grains[bound.grain].years_earlier(bound.ordinal, years) for bound in (bounds.start, bounds.end)
-    )
-    if end.end < calendar.ordinals[bounds.end.grain][0]:
-        return None
-    last = calendar.period(bounds.end.grain, end.end)
-    return PeriodBounds(clamped_period(calendar, bounds.start.grain, start.start), last)
-
-
-def without_counterpart(calendar: Calendar, bounds: PeriodBounds, years: int) -> Iterator[Period]:
-    """Yield the bounds without a counterpart `years` earlier: 29 February, week 53, before the calendar begins."""
-    for bound in dict.fromkeys((bounds.start, bounds.end)):
-        found = calendar.grains[bound.grain].years_earlier(bound.ordinal, years)
-        if found.start != found.end or found.end not in calendar.ordinals[bound.grain]:
-            yield bound
-
-
-def periods_earlier(calendar: Calendar, bounds: PeriodBounds, count: int, requested: Grain) -> PeriodBounds | None:
-    """Return bounds shifted back by `count` periods of the requested grain, or of the coarser grain that they fit."""
-    if not bounds.start.grain is bounds.end.grain is requested:
-        run = calendar.fitted(bounds, requested)
-        if run is None:
-            return None
-        bounds = PeriodBounds(run.start, run.end)
-    grain = bounds.end.grain
-    in_one = periods_in(requested, grain) if grain.fineness < requested.fineness else 1
-    if not in_one:
-        return None
-    steps = count * in_one
-    end = bounds.end.ordinal - steps
-    if end < calendar.ordinals[grain][0]:
-        return None
-    return PeriodBounds(clamped_period(calendar, grain, bounds.start.ordinal - steps), calendar.period(grain, end))
-
-
-def year_to_date(calendar: Calendar, bounds: PeriodBounds, family: GrainFamily | None = None) -> PeriodBounds | None:
-    """Return the year up to the end of the last period. Weeks start at W01 of the year in their code."""
-    last = bounds.end
-    if last.grain is Grain.WEEK and family is None:
-        return PeriodBounds(clamped_period(calendar, Grain.WEEK, last.ordinal - int(last.code[-2:]) + 1), last)
-    return to_date(calendar, last, year_grain(calendar, last, family))
-
-
-def quarter_to_date(calendar: Calendar, bounds: PeriodBounds, family: GrainFamily | None = None) -> PeriodBounds | None:
-    """Return the quarter of the last day up to the end of the last period."""
-    known = calendar.family((family or family_of(bounds.end.grain)).year)
-    return to_date(calendar, bounds.end, known.quarter)
-
-
-def to_date(calendar: Calendar, last: Period, grain: Grain) -> PeriodBounds | None:
-    """Return the period of a grain that contains the last day, up to the end of the last period."""
-    whole = at_end(calendar, last, grain)
-    return PeriodBounds(whole, last) if whole else None
-
-
-def at_end(calendar: Calendar, last: Period, grain: Grain) -> Period | None:
-    """Return the period of a grain that has the last day of another period, None if none has it."""
-    return calendar.at(min(last.last, calendar.days.last), grain)
-
-
-def year_grain(calendar: Calendar, last: Period, family: GrainFamily | None) -> Grain:
-    """Return the grain of the years of a family, by default that of the last period."""
-    return calendar.family((family or family_of(last.grain)).year).year
-
-
-def whole_year(calendar: Calendar, bounds: PeriodBounds, family: GrainFamily | None = None) -> PeriodBounds | None:
-    """Return the year that contains the last day."""
-    year = at_end(calendar, bounds.end, year_grain(calendar, bounds.end, family))
-    return PeriodBounds(year, year) if year else None
-
-
-def last_twelve_months(calendar: Calendar, bounds: PeriodBounds) -> PeriodBounds | None:
-    """Return the range after the last period's counterpart one year earlier, up to the end of the last period."""
-    last = bounds.end
-    before = calendar.grains[last.grain].years_earlier(last.ordinal, 1).end
-    return PeriodBounds(clamped_period(calendar, last.grain, before + 1), last)
-
-
-def clamped_period(calendar: Calendar, grain: Grain, ordinal: int) -> Period:
-    """Return a period by ordinal, or the first period of the calendar if the ordinal is before it."""
-    return calendar.period(grain, max(ordinal, calendar.ordinals[grain][0]))

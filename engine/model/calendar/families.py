@@ -15,6 +15,7 @@ class GrainFamily(Struct, frozen=True):
     year: Grain
     quarter: Grain
     month: Grain
+    week: Grain
 
 
 CALENDAR = GrainFamily(  # beside FISCAL where fiscal years are not calendar years
@@ -22,12 +23,14 @@ CALENDAR = GrainFamily(  # beside FISCAL where fiscal years are not calendar yea
     Grain.CALENDAR_YEAR,
     Grain.CALENDAR_QUARTER,
     Grain.CALENDAR_MONTH,
+    Grain.WEEK,
 )
 TRADING = GrainFamily(  # of a second table beside FISCAL
     (Grain.TRADING_YEAR, Grain.TRADING_QUARTER, Grain.TRADING_PERIOD, Grain.TRADING_WEEK),
     Grain.TRADING_YEAR,
     Grain.TRADING_QUARTER,
     Grain.TRADING_PERIOD,
+    Grain.TRADING_WEEK,
 )
 BESIDE = (CALENDAR, TRADING)
 FISCAL = GrainFamily(
@@ -35,6 +38,7 @@ FISCAL = GrainFamily(
     Grain.YEAR,
     Grain.QUARTER,
     Grain.MONTH,
+    Grain.WEEK,
 )
 
 

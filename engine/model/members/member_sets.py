@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import Protocol
 
 from engine.model.exact import ONE, Exact
-from engine.model.scope import UNASSIGNED
+from engine.model.scope import UNASSIGNED, Cut
+from engine.model.stopping import watched
 
 Leaves = Mapping[int, Exact]  # leaf code -> weight
 Visible = Callable[[str], bool]  # whether the caller may see an id
@@ -85,6 +86,15 @@ class MemberSet(Protocol):
 
     def bare_label(self, member: str) -> str:
         """Return the name of an id without that of its posting leaf."""
+
+
+def leaves_of_cut(cut: Cut, members: MemberSet, count: int) -> Leaves:
+    """Return the leaves of `count` that a restriction of the catalogue selects. Ids that are not loaded have none.
+
+    An exclusion does not weigh: it selects every leaf that its ids lack, each with the weight 1.
+    """
+    leaves = {code: weight for id_ in cut.ids if members.has(id_) for code, weight in members.leaves(id_).items()}
+    return {code: ONE for code in watched(range(count)) if code not in leaves} if cut.deny else leaves
 
 
 class FlatMembers(ABC):

@@ -17,9 +17,12 @@ from engine.model.catalogue import (
     Statement,
 )
 from engine.model.errors import UnknownName, echo
+from engine.model.exact import Exact
 from engine.model.notes import Note, notes_as_data
 from engine.model.scenarios import Scenario, Variance, grammar, resolve
+from engine.model.scope import Cut
 from engine.model.stopping import Stop, watched
+from engine.model.vocabulary import SeenReading
 from engine.plans.freshness import loaded_through
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, cut_lists, list_fields, split
 from engine.queries.references import nothing_visible, resolve_reference, unknown_scenarios
@@ -139,27 +142,38 @@ def drivers_json(metric: Metric, reader: Reader) -> Json:
 def base_json(base: Base, reader: Reader) -> Json:
     """Return how a metric without a formula aggregates: its sign, over members, over time, and its rows."""
     counted = {} if base.counted is None else {"counts": base.counted}
+    share = {} if base.share is None else {"percentile": (base.share * Exact(100)).as_json()}
     amounts = {
         known.measure: [other.written for other in base.amounts if other.measure == known.measure]
         for known in base.amounts
     }
-    where = {cut.dimension: [id_ for id_ in watched(cut.ids) if reader.sees(cut.dimension, id_)] for cut in base.where}
+    where = {cut.dimension: seen_of(cut, reader) for cut in base.kept}
+    excluded = {cut.dimension: {"exclude": ids} for cut in base.where if cut.deny and (ids := seen_of(cut, reader))}
     return {
         **({"sign": "negate"} if base.negated else {}),
         "over_members": base.over_members.value,
         **counted,
+        **share,
         "over_time": base.over_time.written,
-        **({"where": where | amounts} if where or amounts else {}),
+        **({"repeats": True} if base.repeats else {}),
+        **({"where": where | excluded | amounts} if where or excluded or amounts else {}),
     }
+
+
+def seen_of(cut: Cut, reader: Reader) -> list[str]:
+    """Return those ids of a restriction that the reader sees."""
+    return [member for member in watched(cut.ids) if reader.sees(cut.dimension, member)]
 
 
 def shared_json(metric: Metric, reader: Reader) -> Json:
     """Return the domains of a metric, their common dimensions and last loaded periods; {} for a single domain."""
-    domains = [reader.domains[key] for key in sorted(reader.catalogue.domains_of(metric))]
+    bases = reader.catalogue.bases_of(metric)
+    domains = [reader.domains[key] for key in sorted({base.domain for base in bases})]
     if len(domains) == 1:
         return {}
-    keys = [{dimension.key for dimension in cutting(domain, reader)} for domain in domains]
-    shared = [dim.key for dim in cutting(domains[0], reader) if all(dim.key in known for known in keys)]
+    bound = {base.domain for base in bases if not base.repeats} or {base.domain for base in bases}
+    first, *others = [list(cutting(domain, reader)) for domain in domains if domain.key in bound]
+    shared = [dim.key for dim in first if all(dim in known for known in others)]
     through = {domain.key: loaded_through(reader, domain) for domain in domains}
     return {"domains": [domain.key for domain in domains], "dimension_keys": shared, "loaded_through": through}
 
@@ -300,26 +314,39 @@ def variants_answer(scenario_id: str, reader: Reader, budget: int, stop: Stop) -
     return cut_list(build, axes_of(variant=variants), OTHER_VARIANTS, budget, stop)
 
 
-def members_answer(found: SearchResult, budget: int, stop: Stop) -> Json:
-    """Return the members and nodes that a search found, and the metrics and statements, if any.
+def members_answer(results: Sequence[SearchResult], budget: int, stop: Stop) -> Json:
+    """Return the members and nodes that a search found, and the metrics and statements, if any; of each name in turn.
 
     `next_offset` is that of the next page: the shortest section that has more. That page repeats hits of a section that
-    is shown further.
+    is shown further. Several names have no next page.
     """
-    metrics = [{"key": metric.key, "label": metric.label, "domain": metric.domain} for metric in found.metrics]
-    statements = [{"key": statement.key, "label": statement.label} for statement in found.statements]
-    sections = {
-        "records": [hit_json(hit) for hit in found.records],
-        "hierarchy_nodes": [hit_json(hit) for hit in found.hierarchy_nodes],
-        **({"metrics": metrics} if metrics else {}),
-        **({"statements": statements} if statements else {}),
-    }
-    more = {f"more_{name}": name in found.more for name in sections}
-    result = {**sections, **more, "next_offset": MOST_HITS, "notes": notes_as_data(found.notes)}
+    sections: dict[str, list[Json]] = {"records": [], "hierarchy_nodes": [], "metrics": [], "statements": []}
+    sections["terms"] = []
+    for found in results:
+        name = {} if found.query is None else {"query": found.query}
+        sections["records"] += (hit_json(hit) | name for hit in found.records)
+        sections["hierarchy_nodes"] += (hit_json(hit) | name for hit in found.hierarchy_nodes)
+        for metric in found.metrics:
+            sections["metrics"].append({"key": metric.key, "label": metric.label, "domain": metric.domain} | name)
+        for statement in found.statements:
+            sections["statements"].append({"key": statement.key, "label": statement.label} | name)
+        sections["terms"] += (reading_json(reading) | name for reading in found.readings)
+    sections = {name: part for name, part in sections.items() if part or name in ("records", "hierarchy_nodes")}
+    more = {f"more_{name}": any(name in found.more for found in results) for name in sections}
+    notes = notes_as_data(note for found in results for note in found.notes)
+    result = {**sections, **more, "next_offset": MOST_HITS, "notes": notes}
     shown = cut_lists(result, tuple(sections), OTHER_MEMBERS, budget, stop)
     ends = [len(shown[name]) for name in sections if shown[f"more_{name}"]]
     del shown["next_offset"]
-    return {**shown, **({"next_offset": found.offset + min(ends)} if ends else {})}
+    return {**shown, **({"next_offset": results[0].offset + min(ends)} if ends and len(results) == 1 else {})}
+
+
+def reading_json(reading: SeenReading) -> Json:
+    """Return one reading of a term: the metric, the statement, or the dimension and id of the member that it means."""
+    if reading.dimension is None:
+        return {"term": reading.term, reading.kind: reading.key, **({"means": reading.means} if reading.means else {})}
+    named = {"term": reading.term, "dimension": reading.dimension, "id": reading.key}
+    return named | ({"means": reading.means} if reading.means else {})
 
 
 def hit_json(hit: Hit) -> Json:

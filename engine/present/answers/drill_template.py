@@ -50,7 +50,12 @@ class DrillTemplate(Struct, frozen=True, dict=True):
         return drill_field(self._beside(line.drill, metric))
 
     def of_column(self, at: int, place: MemberTuple | None = None) -> Json:
-        """Return the fields of a column: the part in which its drill differs; `place` is its place in a statement."""
+        """Return the fields of a column: the part in which its drill differs; `place` is its place in a statement.
+
+        Null where its drill leads to a part of the rows of its figures alone.
+        """
+        if self._calls and not self.report.columns[at].has_rows:
+            return {"drill": None}
         return self._fields(at, None if place is None else self._stand_ins(place))
 
     def of_place(self, place: MemberTuple) -> Json:

@@ -97,9 +97,15 @@ def list_json(found: Explanation, known: ExplainedList, members: Sequence[Explai
     return {
         "by": known.by,
         **(totals_json(known, found) if differs else {}),
+        **parts_json(known),
         **({"drill": template} if template else {}),
         "rows": [row_json(found, known, row, template) for row in watched(rows)],
     }
+
+
+def parts_json(known: ExplainedList) -> Json:
+    """Return the parts of all rows of a list together, which add up to its variance; nothing where it has none."""
+    return {"totals": {name: part.as_json(quotient=True) for name, part in known.parts.items()}} if known.parts else {}
 
 
 def row_json(found: Explanation, known: ExplainedList, row: ExplainedRow, template: Json) -> Json:
@@ -208,7 +214,8 @@ def whole_explanation(found: Explanation, _: Stop) -> UncutAnswer:
         "period": full_period_json(found.period),
         **shared_drill(found),
         "lists": [
-            {"by": known.by, **totals_json(known, found), "drill": list_drill(found, known)} for known in found.lists
+            {"by": known.by, **totals_json(known, found), **parts_json(known), "drill": list_drill(found, known)}
+            for known in found.lists
         ],
         "notes": notes_as_data(found.notes),
         "freshness": freshness_json(found.freshness),

@@ -4,13 +4,14 @@ Each row and column has everything that is known of it, so a file can be read wi
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from engine.model.calendar.periods import PeriodRange
-from engine.model.catalogue import Favourable, Style
+from engine.model.catalogue import Favourable, Format, Style
 from engine.model.exact import json_number
 from engine.model.notes import Note
 from engine.model.stopping import Stop, watched
@@ -23,7 +24,7 @@ from engine.present.answers.budget import (
     UncutAnswer,
 )
 from engine.present.answers.places import PlaceCut
-from engine.report.data import Comparison, Drill, MemberTuple, ReportData, ScenarioStyle
+from engine.report.data import Comparison, Drill, MemberTuple, ReportColumn, ReportData, ScenarioStyle
 from engine.report.drill import joined
 from engine.report.layout import FiguresOfRow, Layout, LayoutColumn, LayoutRow, layout
 from engine.report.report import height_of, row_label, schema_of
@@ -56,6 +57,8 @@ def described(report: ReportData, sheet: Layout) -> Json:
         **currency_json(report.currency),
         "scale": report.scale,
         "decimals": report.decimals,
+        **materiality_json(report),
+        **immaterial_json(report),
         "columns": [column_json(report, column, at) for at, column in enumerate(sheet.across)],
         "notes": NOT_KEPT.notes(report.notes),
         "freshness": freshness_json(report.freshness),
@@ -120,6 +123,42 @@ def values_json(report: ReportData, figures: FiguresOfRow) -> list[int | float |
     ]
 
 
+def materiality_json(report: ReportData) -> Json:
+    """Return what the lines of a statement had to reach; nothing where the request does not say."""
+    material = report.materiality
+    if material is None:
+        return {}
+    bounds = {"absolute": material.amount, "percent": material.percent}
+    written_bounds = {name: bound.as_json() for name, bound in bounds.items() if bound is not None}
+    rule = {"rule": "all" if material.needs_both else "any"} if len(written_bounds) > 1 else {}
+    return {"materiality": {"of": report.columns[material.column].heading, **written_bounds, **rule}}
+
+
+def immaterial_json(report: ReportData, *, labels: bool = True) -> Json:
+    """Return the lines that are not material: how many of each unit, and below each node with their sum."""
+    material = report.materiality
+    if material is None or not material.left_out:
+        return {}
+    comparison = report.columns[material.column].comparison
+    entries: list[Json] = []
+    for group in material.left_out:
+        line, entry = group.largest, dict[str, Any]()
+        if group.below is None:
+            entry["unit"] = report.unit(line, comparison)
+        else:
+            entry["below"] = group.below
+        entry["lines"] = group.lines
+        quotient = report.is_quotient(line, comparison)
+        if group.total is not None:
+            entry["sum"] = report.shown(line, comparison, group.total).as_json(quotient=quotient)
+        if group.figure is not None:
+            entry["largest"] = line.key
+            entry |= {"label": line.label} if labels else {}
+            entry["value"] = report.shown(line, comparison, group.figure).as_json(quotient=quotient)
+        entries.append(entry)
+    return {"immaterial": entries}
+
+
 def row_json(report: ReportData, down: LayoutRow) -> Json:
     """Return the description of a row, without its values."""
     if down.line is None:
@@ -134,6 +173,7 @@ def row_json(report: ReportData, down: LayoutRow) -> Json:
             "unit": None,
             "format": None,
             **({"holds": place.holds} if place.holds is not None else {}),
+            **({"unmet": place.unmet} if place.unmet is not None else {}),
             **members_json(place),
             **(labels_json(place) if len(place.members) > 1 else {}),  # a single member's label is the row's label
             **into_parent_json(place),
@@ -154,6 +194,7 @@ def row_json(report: ReportData, down: LayoutRow) -> Json:
         **({"variance_unit": points} if points != unit else {}),
         "format": line.format.value if line.type else None,
         **({"aggregate": True} if line.repeats_over else {}),
+        **({"holds": line.holds} if line.holds is not None else {}),
         **({"into_parent": line.into_parent.as_json()} if line.into_parent is not None else {}),
         **drill_json(line.drill),
     }
@@ -192,6 +233,12 @@ def own_currency(currency: str | None) -> Json:
     return {} if currency is None else {"currency": currency}
 
 
+def switches_json(column: ReportColumn) -> Json:
+    """Return the last month that a blend has of its first scenario, by domain where domains differ; else nothing."""
+    months = list(dict.fromkeys(column.switches.values()))
+    return {"switches_after": months[0] if len(months) == 1 else dict(column.switches)} if months else {}
+
+
 def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
     """Return the description of a column: its scenario, and a place of a statement or a metric."""
     column = report.columns[across.column]
@@ -201,6 +248,7 @@ def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
         shown["style"] = column.style.value
     if window is not None:
         shown["period"] = {"start": window.start.code, "end": window.end.code, "label": window.label}
+    shown |= switches_json(column)
     if across.line is not None:
         line = report.lines[across.line]
         return {
@@ -209,11 +257,10 @@ def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
             "label": line.label,
             "favourable": line.favourable.value,
             "unit": report.unit(line, column.comparison, currency=report.currency_at(line, column, None)),
-            "format": "percent" if column.comparison is Comparison.SHARE else line.format.value,
-            **(drill_json(joined(column.drill, line.drill)) if line.drill is not None else {}),
+            "format": format_of(column.comparison) or line.format.value,
+            **(drill_json(joined(column.drill, line.drill)) if line.drill is not None and column.has_rows else {}),
         }
     place = report.places[across.place or 0]
-    is_share = column.comparison is Comparison.SHARE
     return {
         **shown,
         **({"level": depth} if (depth := report.depth(place)) else {}),
@@ -222,10 +269,27 @@ def column_json(report: ReportData, across: LayoutColumn, at: int) -> Json:
         **into_parent_json(place),
         **({"is_total": True} if report.breakdown and place.is_total else {}),
         **own_currency(column.currency or place.currency),
-        "unit": "fraction" if is_share else None,
-        "format": "percent" if is_share else None,
-        **drill_json(joined(column.drill, report.drill.at(place.members))),
+        "unit": own_unit(column.comparison),
+        "format": format_of(column.comparison),
+        **(drill_json(joined(column.drill, report.drill.at(place.members))) if column.has_rows else {}),
     }
+
+
+def own_unit(comparison: Comparison) -> str | None:
+    """Return the unit of a column whose figures have another than their lines; None where they have that."""
+    if comparison.keeps_unit:
+        return None
+    if not comparison.is_fraction:
+        return "number"
+    return "pp" if comparison.is_in_points else "fraction"
+
+
+def format_of(comparison: Comparison) -> str | None:
+    """Return the format of a column whose figures have another than their lines; None where they have that."""
+    if comparison.keeps_unit:
+        return None
+    shown = Format.PERCENT if comparison.is_fraction else Format.NUMBER
+    return str(shown.value)
 
 
 def drill_json(drill: Drill | None) -> Json:

@@ -55,17 +55,20 @@ def orientation_answer(reader: Reader, guidance: Sequence[str], budget: int, sto
         **axes_of(domain=domains, statement=statements),
         "scenarios": size_of(named.get("scenarios")),
         "scope": size_of(named.get("scope")),
+        "not_held": size_of(named.get("not_held")),
     }
     return cut_list(build, axes, OTHER_STATEMENTS, budget, stop)
 
 
-def size_of(names: Json | int | None) -> int:
+def size_of(names: Json | list[str] | int | None) -> int:
     """Return how many names a part has that are named, not counted."""
-    return len(names) if isinstance(names, dict) else 0
+    return len(names) if isinstance(names, dict | list) else 0
 
 
-def cut_names(names: Json | int, left: int) -> Json | int:
+def cut_names(names: Json | list[str] | int, left: int) -> Json | list[str] | int:
     """Return names without the last ones."""
+    if isinstance(names, list):
+        return names[: len(names) - left]
     return dict(islice(names.items(), len(names) - left)) if isinstance(names, dict) and left else names
 
 
@@ -79,6 +82,7 @@ def named_parts(reader: Reader) -> Json:
         "scenarios": scenarios_json(loaded, reader),
         "dimensions": dimensions if len(dimensions) <= MOST_DIMENSIONS else len(dimensions),
         "scope": scope_json(reader),
+        "not_held": list(reader.catalogue.vocabulary.not_held),
     }
     return {name: part for name, part in parts.items() if part}
 
@@ -90,10 +94,10 @@ def fiscal_words(catalogue: Catalogue) -> str:
     parts = [calendar.at(year.first, grain) for grain in (Grain.YEAR, Grain.QUARTER, Grain.MONTH)]
     if trading := calendar.grains.get(Grain.TRADING_PERIOD):
         parts.append(calendar.parse(trading.example))
-    examples = ", ".join(f"{part.code} is {part.label}" for part in parts if part)
+    examples = ", ".join(f"{part.code} is {part.label}" for part in parts if part and part.code != part.label)
     return (
         f"Amounts are in {catalogue.currency}. A period is {calendar.codes}: {examples}. Both bounds of a range have "
-        "the same grain."
+        "one grain."
     )
 
 

@@ -11,7 +11,7 @@ from engine.model.calendar.periods import GRAINS
 from engine.model.exact import ZERO, Exact, sort_keys
 from engine.model.notes import Note
 from engine.model.stopping import watched
-from engine.report.data import Comparison, ReportData
+from engine.report.data import ReportData
 
 RANK = "Give order_by and top to rank them."
 FILTER = "Filter {dimension}, or rank them by order_by and top of run_metric."
@@ -68,9 +68,9 @@ class PlaceCut(Struct, frozen=True, dict=True):
 
     @cached_property
     def _column(self) -> int | None:
-        """The first column that is no share; None if there is none."""
+        """The first column with figures of members themselves, in the unit of their lines; None if there is none."""
         columns = enumerate(self.report.columns)
-        return next((at for at, column in columns if column.comparison is not Comparison.SHARE), None)
+        return next((at for at, column in columns if column.comparison.keeps_unit and column.has_rows), None)
 
     @cached_property
     def _amounts(self) -> Mapping[str, list[Exact]]:

@@ -41,9 +41,12 @@ from engine.present.answers.full_reports import (
     currency_json,
     dataset_json,
     freshness_json,
+    immaterial_json,
     into_parent_json,
     members_json,
     own_currency,
+    own_unit,
+    switches_json,
     values_json,
     visible_part,
 )
@@ -53,7 +56,7 @@ from engine.report.layout import FiguresOfRow, Layout, LayoutColumn, LayoutRow
 
 TOKENS_PER_PLACE = 6  # least tokens of a member's column or row
 LEFT_OUT = (Style.PLAIN, Style.RATIO, Style.SUBTOTAL, Style.TOTAL)  # lines of a statement, these styles first
-KINDS_SAID = ("header", "memo")  # kinds of line that a reader cannot tell from their figures
+KINDS_SAID = ("header", "memo", "member", "others")  # kinds of line that a reader cannot tell from their figures
 
 
 def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT, stop: Stop = never) -> Json:
@@ -172,6 +175,7 @@ def described(report: ReportData) -> Json:
         **currency_json(report.currency),
         **({"scale": report.scale} if report.scale else {}),
         **({"decimals": report.decimals} if report.decimals is not None else {}),
+        **immaterial_json(report, labels=False),
     }
 
 
@@ -268,6 +272,7 @@ def named_json(place: MemberTuple, report: ReportData) -> Json:
     if place.is_total:
         return {"label": report.total_words()} if report.breakdown else {}
     others = {} if place.holds is None else {"holds": place.holds}
+    others |= {} if place.unmet is None else {"unmet": place.unmet}
     if len(report.breakdown) > 1:
         return {**level_json(place, report), **members_json(place), **labels_json(place, report), **others}
     (member,) = place.members
@@ -312,6 +317,8 @@ def line_json(report: ReportData, line: ReportLine, favourable: Favourable = Fav
         said["favourable"] = line.favourable.value
     if line.repeats_over:
         said["aggregate"] = True
+    if line.holds is not None:
+        said["holds"] = line.holds
     if line.into_parent is not None and (weight := line.into_parent.as_json()) != 1:
         said["into_parent"] = weight
     return said
@@ -320,9 +327,9 @@ def line_json(report: ReportData, line: ReportLine, favourable: Favourable = Fav
 def scenario_json(column: ReportColumn, window: PeriodRange | None) -> Json:
     """Return a scenario as requested, with the range that it shows if that is another."""
     period = {} if window is None else {"period": period_json(window)}
-    unit = {"unit": "fraction"} if column.comparison is Comparison.SHARE else {}
+    unit = {} if column.comparison.keeps_unit else {"unit": own_unit(column.comparison)}
     alias = without_defaults({"alias": column.heading}, {"alias": column.scenario})
-    return {**alias, "scenario": column.scenario, **period, **unit}
+    return {**alias, "scenario": column.scenario, **period, **switches_json(column), **unit}
 
 
 def short_freshness(freshness: Mapping[str, Mapping[str, Freshness]]) -> Json:

@@ -39,15 +39,27 @@ from engine.report.transform import Transform
 
 RowJson = list[int | float | str | None]
 MOST_SPANS = 50  # date spans that an answer names
+OF_ROWS = ("columns", "rows", "agent_truncated")  # what a summary leaves out
 
 
-def rows_answer(inspection: Inspection, budget: int, data_ref: DataRef = NOT_KEPT, stop: Stop = never) -> Json:
-    """Return the result object of an inspection, at most about `budget` tokens long as JSON text."""
+def rows_answer(
+    inspection: Inspection,
+    budget: int,
+    data_ref: DataRef = NOT_KEPT,
+    stop: Stop = never,
+    *,
+    is_summary: bool = False,
+) -> Json:
+    """Return the result object of an inspection, at most about `budget` tokens long as JSON text.
+
+    A summary has no rows and no columns.
+    """
     found = len(inspection.rows)
-    most = most_entries(budget, len(inspection.columns))
+    most = 0 if is_summary else most_entries(budget, len(inspection.columns))
 
     def build(left: LeftOut) -> Json:
-        return rows_result(inspection, found - left["rows"], data_ref)
+        whole = rows_result(inspection, found - left["rows"], data_ref)
+        return summed_up(whole) if is_summary else whole
 
     result = fitted(build, {"rows": found}, budget, stop, max(0, found - most))
     if result is None:
@@ -57,6 +69,17 @@ def rows_answer(inspection: Inspection, budget: int, data_ref: DataRef = NOT_KEP
             got=len(inspection.columns),
         )
     return result
+
+
+def summed_up(result: Json) -> Json:
+    """Return the result object of rows without them and their columns, whose units stand with the sums."""
+    units = {column["name"]: column["unit"] for column in result["columns"] if "unit" in column}
+    sums = {
+        name: {**known, **without_defaults({"unit": units.get(name)}, {"unit": None})}
+        for name, known in result.get("sums", {}).items()
+    }
+    rest = {key: part for key, part in result.items() if key not in OF_ROWS}
+    return {**rest, **({"sums": sums} if sums else {})}
 
 
 def whole_rows(inspection: Inspection, stop: Stop) -> UncutAnswer:
@@ -101,6 +124,7 @@ def described(
         "source_label": inspection.source_label,
         "scenario_id": inspection.scenario,
         **period,
+        **({"chosen": dict(inspection.chosen)} if inspection.chosen else {}),
         "days_read": days[:MOST_SPANS],
         **({"more_days_read": len(days) - MOST_SPANS} if len(days) > MOST_SPANS else {}),
         "columns": [column_json(column, is_text=at in strings) for at, column in enumerate(inspection.columns)],
@@ -109,6 +133,7 @@ def described(
         "row_count": len(inspection.rows),
         "truncated": inspection.truncated,
         "agent_truncated": shown < len(inspection.rows),
+        **totals_json(inspection),
         **contributed_json(inspection),
         **({"notes": notes} if notes else {}),
         **({"freshness": loaded} if loaded else {}),
@@ -125,15 +150,37 @@ def details(inspection: Inspection) -> Json:
     }
 
 
+def totals_json(inspection: Inspection) -> Json:
+    """Return the number of all rows, shown or not, of groups of them, and the sums of both signs by column."""
+    totals = inspection.totals
+    if totals is None:
+        return {}
+    sums = {
+        name: {"sum": sums.sum.as_json(), "positive": sums.positive.as_json(), "negative": sums.negative.as_json()}
+        for name, sums in totals.sums.items()
+    }
+    return {
+        "total_rows": totals.rows,
+        **({"total_groups": inspection.groups} if inspection.groups is not None else {}),
+        **({"sums": sums} if sums else {}),
+        **({"text_searched": list(inspection.searched)} if inspection.searched else {}),
+    }
+
+
 def contributed_json(inspection: Inspection) -> Json:
-    """Return the total contribution of all rows, and the resulting figure."""
+    """Return the total contribution of all rows, and the resulting figure, which rows that are left out would make."""
     if inspection.figure is None:
         return {}
     total, divisor, figure = inspection.contribution_total, inspection.divisor, inspection.figure_amount
-    return {
+    told = {
         "metric": inspection.figure,
         "metric_label": inspection.figure_label,
         "contribution_total": value_json(total) if isinstance(total, Exact) else None,
+    }
+    if not inspection.makes_figure:
+        return told
+    return {
+        **told,
         **({"divisor": divisor.as_json()} if divisor != Exact(1) else {}),
         "figure": figure.as_json(quotient=inspection.quotient) if isinstance(figure, Exact) else None,
     }

@@ -14,7 +14,7 @@ from engine.model.requests import ScenarioStyle
 from engine.model.stopping import watched
 from engine.present.charts.columns import figures_of, names_of, printable
 from engine.present.charts.periods import grain_of, in_time, words_of
-from engine.present.charts.picture import HUNDREDFOLD, ChartInput, Unit, asked_unit, unit_of
+from engine.present.charts.picture import HUNDREDFOLD, ChartInput, Unit, asked_unit, told_apart, unit_of
 from engine.present.charts.refusals import bad_data, bad_spec, no_data, some
 from engine.present.charts.repairs import SCENARIOS, filled, of_first, splitting
 from engine.report.data import SCALED
@@ -286,6 +286,7 @@ def of_series(grid: Grid, series: Series, unit: Unit) -> str:
         return f"{name}{unit.text(first)}{in_words(unit)} in {grid.words(at_first)}."
     at_high, high = max(known, key=lambda found: found[1])
     at_low, low = min(known, key=lambda found: found[1])
+    unit = told_apart(unit, (first, last, high, low))
     begun = f"{name}{unit.text(first)}{in_words(unit)} in {grid.words(at_first)}"
     ended = f"{unit.text(last)} in {grid.words(at_last)} ({change_words(first, last, unit)})"
     extremes = f"highest {unit.text(high)} in {grid.words(at_high)}, lowest {unit.text(low)} in {grid.words(at_low)}"
@@ -327,8 +328,9 @@ def ranking(grid: Grid, unit: Unit) -> tuple[str, ...]:
     for series in described(grid)[:MOST_SERIES]:
         known = [(value, at) for at, value in enumerate(series.values) if value is not None]
         (high, at_high), (low, at_low) = max(known), min(known)
-        most = f"{grid.words(at_high)} is largest with {unit.text(high)}{in_words(unit)}"
-        said.append(f"{heading(grid, series)}{most}, {grid.words(at_low)} smallest with {unit.text(low)}.")
+        finer = told_apart(unit, (high, low))
+        most = f"{grid.words(at_high)} is largest with {finer.text(high)}{in_words(unit)}"
+        said.append(f"{heading(grid, series)}{most}, {grid.words(at_low)} smallest with {finer.text(low)}.")
     return tuple(said)
 
 

@@ -4,7 +4,17 @@ from msgspec import Struct
 
 from engine.present.charts.axes import again, exact_format, text_width, tooltip
 from engine.present.charts.grid import Grid, grid_for, in_words
-from engine.present.charts.picture import ChartInput, Picture, Theme, Unit, Vega, contrast, mixed, title_words
+from engine.present.charts.picture import (
+    ChartInput,
+    Picture,
+    Theme,
+    Unit,
+    Vega,
+    contrast,
+    mixed,
+    title_words,
+    told_apart,
+)
 
 ROW, WIDEST = 26, 64  # pixels of a cell
 MARGIN = 12  # pixels beside the text of a cell
@@ -104,6 +114,7 @@ def extremes(grid: Grid, unit: Unit) -> tuple[str, ...]:
         if value is not None
     ]
     (high, at_high), (low, at_low) = max(cells), min(cells)
+    unit = told_apart(unit, (high, low))
     return (
         f"{len(grid.series)} cohorts by {len(grid.xs)} columns, {len(cells)} figures.",
         f"Highest {unit.text(high)}{in_words(unit)} ({at_high}), lowest {unit.text(low)} ({at_low}).",

@@ -16,7 +16,6 @@ from engine.present.charts.periods import grain_of
 from engine.present.charts.picture import HUNDREDFOLD, PLAIN, asked_unit
 from engine.present.charts.refusals import no_data
 from engine.present.charts.waterfalls import signs_of
-from engine.report.data import Comparison
 from engine.report.explanation import Explanation
 from engine.report.report import Report
 from engine.report.snapshots import Kept
@@ -87,9 +86,9 @@ def report_as_it_is(spec: ChartSpec, given: Report) -> AsItIs:
 def of_one_unit(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the figures of one unit: the one that the spec names, else that of most figures, money if several are.
 
-    Percent variances come last, as they are no figures of the lines.
+    Percent variances, shares and ranks come last, as they are no figures of the lines.
     """
-    shares = [column.heading for column in given.columns if column.comparison is Comparison.SHARE]
+    shares = [column.heading for column in given.columns if not column.comparison.keeps_unit]
     is_share = pl.col("alias").is_in(shares).alias("is_share")
     kinds = frame.group_by("unit", is_share, maintain_order=True).agg(pl.col("value").count()).rows()
     if len(kinds) < 2:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from engine.present.charts.axes import again, exact_format, figure_axis, text_width, ticks_of, tooltip
 from engine.present.charts.columns import figures_of, names_of
 from engine.present.charts.grid import in_words, unit_for
-from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, title_words, unit_of
+from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, title_words, told_apart, unit_of
 from engine.present.charts.refusals import bad_data, bad_spec
 
 AROUND = 5  # pixels of a point on each side
@@ -171,7 +171,8 @@ def cloud(sheet: ChartInput, dots: Sequence[Dot], unit_x: Unit, unit: Unit) -> t
     ):
         (high, at_high), (low, at_low) = max(figures), min(figures)
         of_low, of_high = (f" ({label})" if label else "" for label in (at_low, at_high))
+        finer = told_apart(scale, (low, high))
         said.append(
-            f"{title_words(name)} from {scale.text(low)}{of_low} to {scale.text(high)}{of_high}{in_words(scale)}."
+            f"{title_words(name)} from {finer.text(low)}{of_low} to {finer.text(high)}{of_high}{in_words(scale)}."
         )
     return (f"{len(dots)} points.", *said)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from engine.present.charts.axes import again, exact_format, text_width, tooltip
 from engine.present.charts.grid import Grid, Series, change_words, grid_for, in_words, of_series
-from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, title_words
+from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, title_words, told_apart
 
 ROW, INNER = 30, 18  # pixels of a row, and of the line in it
 GAP = 22
@@ -156,6 +156,7 @@ def told_of(grid: Grid, members: Sequence[Series], unit: Unit) -> tuple[str, ...
     """Count the members, and describe the one with the largest last figure."""
     leading = max(members, key=lambda series: series.known[-1])
     trailing = min(members, key=lambda series: series.known[-1])
-    least, most = unit.text(trailing.known[-1]), f"{unit.text(leading.known[-1])}{in_words(unit)}"
+    finer = told_apart(unit, (trailing.known[-1], leading.known[-1]))
+    least, most = finer.text(trailing.known[-1]), f"{finer.text(leading.known[-1])}{in_words(unit)}"
     ends = f"Last figures from {trailing.name} with {least} to {leading.name} with {most}."
     return f"{len(members)} rows.", ends, of_series(grid, leading, unit)

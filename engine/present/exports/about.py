@@ -14,7 +14,7 @@ from engine.present.answers.rows import MOST_SPANS
 from engine.report.data import SCALED
 from engine.report.explanation import Explanation
 from engine.report.inspection import Inspection
-from engine.report.report import Report
+from engine.report.report import Report, left_out_words
 from engine.report.snapshots import Kept
 from engine.report.transform import Fresh, Transform
 
@@ -54,6 +54,13 @@ def asked_report(report: Report) -> Iterator[Row]:
     if report.scale:
         yield "Scale", f"numbers are in units and shown in{SCALED[report.scale]}"
     yield from filter_rows(report.filters)
+    if known := report.materiality:
+        bounds = {"absolute": known.amount, "percent": known.percent}
+        rule = " and " if known.needs_both else " or "
+        words = rule.join(f"{name} {bound.digits()}" for name, bound in bounds.items() if bound is not None)
+        yield "Materiality", f"{report.columns[known.column].heading}: {words}"
+        for sentence in left_out_words(report):
+            yield "Left out", sentence
 
 
 def asked_explanation(explanation: Explanation) -> Iterator[Row]:
@@ -76,12 +83,14 @@ def asked_rows(inspection: Inspection) -> Iterator[Row]:
         if not inspection.period.is_undated:
             yield "Days", days_in_words(inspection.read)
     yield "Rows", f"{len(inspection.rows)}" + (", and there are more" if inspection.truncated else ", all of them")
+    yield from inspection.chosen.items()
     yield from filter_rows(inspection.filters)
     if inspection.figure is not None:
         yield "Contribution total", written(inspection.contribution_total)
         if inspection.divisor != ONE:
             yield "Divisor", inspection.divisor.digits()
-        yield "Figure", written(inspection.figure_amount, quotient=inspection.quotient)
+        if inspection.makes_figure:
+            yield "Figure", written(inspection.figure_amount, quotient=inspection.quotient)
 
 
 def asked_transform(transform: Transform) -> Iterator[Row]:

@@ -169,8 +169,8 @@ def number_format(report: ReportData, line: ReportLine, comparison: Comparison) 
     """
     shown, least = digits_format(report, line, comparison), least_shown(report, line, comparison)
     plus, minus = "", f"({shown})"
-    if is_in_hundredths(line, comparison) or comparison is Comparison.VARIANCE:
-        plus, minus = "+" if comparison is not Comparison.FIGURE else "", f"-{shown}{ROOM}"
+    if is_in_hundredths(line, comparison) or comparison.differs:
+        plus, minus = "+" if comparison.differs else "", f"-{shown}{ROOM}"
     return f"[>={least}]{plus}{shown}{ROOM};[<=-{least}]{minus};{ZERO}{ROOM}"
 
 
@@ -186,6 +186,6 @@ def digits_format(report: ReportData, line: ReportLine, comparison: Comparison) 
     places = places_shown(report, line, comparison)
     decimals = f".{'0' * places}" if places else ""
     if is_in_hundredths(line, comparison):
-        return f"#,##0{decimals}%{POINTS if comparison is Comparison.VARIANCE else ''}"
+        return f"#,##0{decimals}%{POINTS if comparison.is_in_points else ''}"
     thousands = "," * (report.scale // 3) if report.is_scaled(line, comparison) else ""
     return f"#,##0{decimals}{thousands}"

@@ -148,7 +148,7 @@ def callers_of(
     Thread(target=look_at, args=(shelf,), name="first look at the books", daemon=True).start()
     feeds = Feeds.of(instance.bindings, loads, os.environ)
     limits = (settings.answer_tokens, settings.row_cap)
-    return Callers(instance, shelf, feeds, keeping, *limits, profiles, workshop, settings.report_groups)
+    return Callers(instance, shelf, feeds, keeping, workshop, *limits, profiles, settings.report_groups)
 
 
 def look_at(shelf: Shelf) -> None:

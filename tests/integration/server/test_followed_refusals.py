@@ -127,10 +127,7 @@ def test_the_formula_of_the_schema_is_computed(demo: McpBooks) -> None:
     assert result["rows"][0]["values"][1] == margin["rows"][0]["values"][0]
 
 
-def test_a_formula_over_two_domains_is_refused_with_the_metric_that_reads_both(demo: McpBooks) -> None:
-    error = refused(demo, "run_metric", {**REPORT, "formulas": {"per_head": "revenue / headcount"}})
-    assert (error["error_type"], error["field"]) == ("mixed_domains", "formulas.per_head")
-    (named,) = re.findall(r"read both domains: (.*?)\. Or ask", error["error"])
-    for key in named.split(", "):
-        answered = demo.ask("run_metric", **{**REPORT, "metrics": [key]})
-        assert answered["rows"][0]["values"][0] is not None
+def test_a_formula_over_two_domains_is_the_metric_that_reads_both(demo: McpBooks) -> None:
+    result = demo.ask("run_metric", **REPORT, formulas={"per_head": "revenue / people.headcount"})
+    metric = demo.ask("run_metric", **{**REPORT, "metrics": ["revenue_per_head"]})
+    assert result["rows"][0]["values"][1] == metric["rows"][0]["values"][0]

@@ -28,7 +28,7 @@ from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
 from tests.support.books.changed import CALLS, PROFILES, ledger
 from tests.support.books.demo import DEMO
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.books.loads import ROOT
 from tests.support.books.profiles import WrittenTables
 from tests.support.engines.memory import MemoryLoads
@@ -49,7 +49,7 @@ def callers_of(instance: ServedInstance, state: Path, profiles: LiveProfiles | N
     """Return what makes the callers of some books."""
     feeds = Feeds.of(instance.bindings, MemoryLoads(), {})
     shelf = Shelf(instance.catalogue, state / "store")
-    return Callers(instance, shelf, feeds, keeping_in(state / "files"), 100_000, 1000, profiles)
+    return Callers(instance, shelf, feeds, keeping_in(state / "files"), WORKSHOP, 100_000, 1000, profiles)
 
 
 def answer(callers: Callers, principal: Principal, tool: str, asked: Mapping[str, Any]) -> str:

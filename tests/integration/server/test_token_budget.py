@@ -125,6 +125,8 @@ def test_what_an_agent_reads_of_the_tools_and_pays_for_its_calls_is_within_the_g
     assert {name: paid[name] for name, (goal, _) in calls.GOALS.items() if paid[name] > goal} == {}
     assert tokens.counted(tokens.advertised(demo)) <= tokens.TOOLS_GOAL
     assert tokens.counted(tokens.on_the_wire(demo)) <= tokens.WIRE_GOAL
+    orientation = tokens.length_of(demo.call("svc_orientation"))
+    assert tokens.counted(tokens.advertised(demo)) + orientation <= tokens.SETUP_GOAL
 
 
 TOO_LONG = ("orientation", "scenarios", "metrics", "dimensions", "variants", "inspection schema")
@@ -261,6 +263,12 @@ def test_metrics_lose_descriptions_first_then_details_and_keep_their_keys(wide: 
     assert wide.ask("run_metric", metrics=named[-1:], **asked)["columns"][0]["label"] == "Measure number 499"
     guessed = wide.call("run_metric", metrics=["m50"], **asked).result
     assert set(guessed["did_you_mean"]) & set(named)
+
+
+def test_the_example_of_rows_names_columns_where_not_all_fit(wide: McpBooks) -> None:
+    example = wide.examples()["inspect_rows"]
+    (row,) = wide.ask("inspect_rows", **example)["rows"]
+    assert len(example["columns"]) <= len(row) < DIMENSIONS
 
 
 def test_orientation_names_every_statement_beside_prose_that_is_cut(wide: McpBooks) -> None:

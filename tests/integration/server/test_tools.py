@@ -151,7 +151,7 @@ def test_rendering_variants_tell_the_model_to_let_the_widget_show_the_table(demo
 def test_orientation_prefers_the_full_profit_and_loss_where_it_is_seen(demo: McpBooks) -> None:
     result = demo.ask("svc_orientation")
     assert "For a general P&L request use the statement full_pnl" in result["orientation"]
-    assert "no report default applies" in result["orientation"]
+    assert "unless the user or a report default chooses another" in result["orientation"]
 
 
 def test_orientation_names_what_a_report_is_asked_by_in_1500_tokens(demo: McpBooks) -> None:

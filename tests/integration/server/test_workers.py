@@ -208,7 +208,7 @@ def test_nothing_is_left_of_a_server_whose_parent_is_killed(own: tuple[Path, Pat
     with serving(*own, command=SERVE, SVC_WORKERS="2") as server:
         wait_for(lambda: serve(server, 2))
         running = children(server.process.pid)
-        assert len(running) == 4  # with the database and the cache store
+        assert len(running) >= 4  # with the database and the cache store, and the check of the data while it runs
         server.process.kill()
         wait_for(lambda: not any(map(alive, running)))
 

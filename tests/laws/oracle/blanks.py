@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from tests.laws.oracle.books import OracleBase, OracleBooks, OracleFormula
-from tests.laws.oracle.calendar import Range, closing_grain, period_of
-from tests.laws.oracle.expressions import Binary, Blank, Expression, Negative, names, value
+from tests.laws.oracle.calendar import OPENING, Range, closing_grain, period_of
+from tests.laws.oracle.expressions import LENGTHS, Binary, Blank, Expression, Name, names, parts_seen, value
 from tests.laws.oracle.figures import (
     MISSING,
     UNAVAILABLE,
@@ -18,9 +18,10 @@ from tests.laws.oracle.figures import (
     OracleLine,
     bases_of,
     counts_as_zero,
-    line_is_additive,
+    length,
     meets,
     metric_of,
+    operand_is_additive,
     plain,
     restrictions,
     weight_in,
@@ -108,7 +109,7 @@ def is_late(
     scope: Scope,
 ) -> bool:
     """Tell whether a closing balance has rows in the window, but none at its close."""
-    if base.over_time.rule != "closing" or base.over_time.opening:
+    if base.over_time.rule != "closing" or base.over_time.opening or OPENING in side.shifts:
         return False
     alone = line if isinstance(line.metric, OracleBase) else OracleLine(base)
     cuts = list(restrictions(books, alone, base, cell))
@@ -129,28 +130,31 @@ def divides_by_zero(
         return plain(books, OracleLine(metric_of(books, key)), side, cell, scope)
 
     def operand(key: str) -> Fraction | None:
+        if key in LENGTHS:
+            return length(books, side, cell, key)
         found = figure_of(key)
         return found if isinstance(found, Fraction) else None
 
+    def additive(key: str) -> bool:
+        return operand_is_additive(books, key)
+
     def is_zero(part: Expression) -> bool:
         try:
-            found = value(part, operand, lambda key: line_is_additive(books, metric_of(books, key)))
+            found = value(part, operand, additive)
         except Blank:
             return False
         return not found.amount and (found.is_there or not names(part))
 
-    def inside_of(part: Expression) -> bool:
-        match part:
-            case Negative(inner):
-                return inside_of(inner)
-            case Binary(sign, left, right):
-                return (sign == "/" and is_zero(right)) or inside_of(left) or inside_of(right)
-        return False
+    def seen(part: Expression) -> Iterator[Expression]:
+        yield part
+        for below in parts_seen(part, operand, additive):
+            yield from seen(below)
 
-    used = [(key, metric_of(books, key)) for key in names(metric.expression)]
-    return inside_of(metric.expression) or any(
-        figure_of(key) is MISSING
-        and isinstance(part, OracleFormula)
-        and divides_by_zero(books, part, side, cell, scope)
-        for key, part in used
+    parts = list(seen(metric.expression))
+    if any(isinstance(part, Binary) and part.sign == "/" and is_zero(part.right) for part in parts):
+        return True
+    used = dict.fromkeys(part.key for part in parts if isinstance(part, Name) and part.key not in LENGTHS)
+    formulas = ((key, known) for key in used if isinstance(known := metric_of(books, key), OracleFormula))
+    return any(
+        figure_of(key) is MISSING and divides_by_zero(books, known, side, cell, scope) for key, known in formulas
     )

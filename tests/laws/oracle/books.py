@@ -71,13 +71,14 @@ class OracleGroup:
 
     where: tuple[Cuts, ...]
     grain: str
+    without: tuple[Cuts, ...] = ()  # what each of them excludes
 
 
 @dataclass(frozen=True, slots=True)
 class OverTime:
     """How a metric adds up over time; an opening is the same rule before the range."""
 
-    rule: str = "sum"  # sum, closing, last_known, to_date, average
+    rule: str = "sum"  # sum, closing, last_known, to_date, average, lowest, highest
     since: str = "range"  # of last_known and to_date: always, books, fiscal_year, range
     of: str = ""  # grain of an average
     opening: bool = False
@@ -91,12 +92,15 @@ class OracleBase:
     domain: str
     measure: str
     where: Cuts = field(default_factory=dict)
+    without: Cuts = field(default_factory=dict)  # members that it excludes
     negated: bool = False
-    over_members: str = "sum"  # sum, count, count_distinct, min, max, average
+    over_members: str = "sum"  # sum, count, count_distinct, min, max, average, median, percentile
+    percent: int = 50  # of a median or percentile
     distinct: str = ""  # what a count_distinct counts
     over_time: OverTime = OverTime()
     group: str = ""
     condition: tuple[str, str, Fraction] | None = None  # measure, comparison and limit of the amounts that it counts
+    repeats: bool = False  # is the same for all members of a dimension that its domain lacks
 
     @property
     def counts(self) -> bool:
@@ -104,9 +108,14 @@ class OracleBase:
         return self.over_members in ("count", "count_distinct")
 
     @property
+    def weighs(self) -> bool:
+        """Tell whether its rows can be weighed."""
+        return self.over_members in ("sum", "count")
+
+    @property
     def is_additive(self) -> bool:
         """Tell whether the figures of parts add up to that of the whole."""
-        return self.over_members in ("sum", "count")
+        return self.weighs and self.over_time.rule not in ("lowest", "highest") and not self.repeats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +160,10 @@ class OracleBooks:
         declared = self.groups[of.domain]
         if declared:
             return declared[of.group]
-        balances = (base for base in self.bases.values() if base.domain == of.domain and base.over_time.rule != "sum")
-        return OracleGroup(tuple(base.where for base in balances), "month")
+        bases = self.bases.values()
+        balances = [base for base in bases if base.domain == of.domain and base.over_time.rule != "sum"]
+        wheres, exclusions = tuple(base.where for base in balances), tuple(base.without for base in balances)
+        return OracleGroup(wheres, "month", exclusions)
 
     def visible(self, row: OracleRow, scenarios: frozenset[str]) -> bool:
         """Tell whether a row lies inside what may be seen of each of some scenarios."""

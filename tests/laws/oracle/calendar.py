@@ -11,9 +11,18 @@ DATE, WEEK, MONTH, QUARTER, YEAR = OF_FISCAL = ("date", "week", "month", "quarte
 OF_TRADING = TWEEK, TPERIOD, TQUARTER, TYEAR = ("trading_week", "trading_period", "trading_quarter", "trading_year")
 GRAINS = (*OF_FISCAL, *OF_CALENDAR, *OF_TRADING)
 FINE = (DATE, WEEK, *OF_TRADING)  # grains that months do not make up
-OF_EACH = ("ytd", "qtd", "ltm", "fy")
+SAME_DAYS = {  # the grains that each of these steps takes
+    "pm": (DATE, MONTH, TWEEK, TPERIOD),
+    "pq": (DATE, MONTH, QUARTER, CQUARTER, TWEEK, TPERIOD, TQUARTER),
+    "pw": (DATE, WEEK, TWEEK),
+}
+OPENING, LONG_AGO = "opening", date(1900, 1, 1)
+ROLLING = ("last2", "last3")
+OF_EACH = ("ytd", "qtd", "ltm", "fy", *ROLLING)
 CALENDAR_WINDOWS, TRADING_WINDOWS = (*OF_EACH, "cytd", "cqtd", "cy"), (*OF_EACH, "tytd", "tqtd", "ty")
-WINDOWS = (*CALENDAR_WINDOWS, *TRADING_WINDOWS)
+MTD = "mtd"  # of periods shorter than a month
+MEANS = ("avg2", "avg3")
+WINDOWS = (MTD, *MEANS, *CALENDAR_WINDOWS, *TRADING_WINDOWS)
 MONTHS = {MONTH: 1, QUARTER: 3, YEAR: 12, CQUARTER: 3, CHALF: 6, CYEAR: 12}
 LENGTHS = {
     DATE: 1,
@@ -21,8 +30,8 @@ LENGTHS = {
     **{grain: months * 30 for grain, months in MONTHS.items()},
     **dict(zip(OF_TRADING, (7, 30, 91, 364), strict=True)),
 }
-TRADING_START = date(2013, 12, 23)
-TRADING_WEEKS = {year: 53 if year in (2015, 2020) else 52 for year in range(2014, 2026)}
+TRADING_START = date(2011, 12, 26)
+TRADING_WEEKS = {year: 53 if year in (2015, 2020) else 52 for year in range(2012, 2026)}
 CODES = {TWEEK: "TY{}-W{:02}", TPERIOD: "TY{}-P{:02}", TQUARTER: "TY{}-Q{}", TYEAR: "TY{}"}
 
 
@@ -223,9 +232,16 @@ def years_before(period: OraclePeriod, count: int, *, start: bool) -> OraclePeri
     return later(period, -count * 12 // MONTHS[period.grain])
 
 
-def window(shift: str, asked: Range, fiscal: Fiscal) -> Range:
-    """Return the window of a range's last period, bounded at its grain or the coarsest that fits."""
+def window(shift: str, asked: Range, grain: str, fiscal: Fiscal) -> Range:
+    """Return the window of a range's last period, bounded at its grain or the coarsest that fits.
+
+    The last so many periods are of the grain of the request, if one of them ends where the range does.
+    """
     end = asked.end
+    if shift in (*ROLLING, *MEANS):
+        fine = period_of(end.days.last, grain, fiscal)
+        last = fine if fine.days.last == end.days.last else end
+        return Range(later(last, 1 - int(shift[len(shift.rstrip("0123456789")) :])), last)
     if shift == "ltm":
         return Range(later(years_before(end, 1, start=False), 1), end)
     if shift == "ytd" and end.grain == WEEK:
@@ -235,7 +251,8 @@ def window(shift: str, asked: Range, fiscal: Fiscal) -> Range:
     named = shift.startswith("c")  # a window of the calendar, of whatever period
     if end.grain in OF_TRADING and not named:
         quarter, year = TQUARTER, TYEAR
-    whole = period_of(end.days.last, quarter if shift.endswith("qtd") else year, fiscal)
+    month = TPERIOD if end.grain in OF_TRADING else MONTH
+    whole = period_of(end.days.last, {MTD: month, "qtd": quarter}.get(shift[-3:], year), fiscal)
     if shift in ("fy", "cy", "ty") or (whole.days.last == end.days.last and LENGTHS[end.grain] > LENGTHS[whole.grain]):
         return Range(whole, whole)
     if end.grain == WEEK or (end.grain in OF_TRADING and named):  # a quarter begins inside a week: each bound moves
@@ -263,15 +280,58 @@ def periods_before(asked: Range, count: int, grain: str, fiscal: Fiscal) -> Rang
     return Range(OraclePeriod(DATE, first - days), OraclePeriod(DATE, last - days))
 
 
+def same_days(asked: Range, shift: str, grain: str, fiscal: Fiscal) -> Range | None:
+    """Return the same days of the unit before; a window moves as periods that are asked for, else as months or days."""
+    if not asked.start.grain == asked.end.grain == grain:
+        if asked.start.first > asked.end.days.last:
+            return None
+        month = TPERIOD if grain in OF_TRADING else MONTH
+        coarse = [each for each in (grain, *([month] if shift != "pw" else [])) if nests(asked, each, fiscal)]
+        fine = coarse[0] if coarse else DATE
+        asked = Range(*(period_of(day, fine, fiscal) for day in (asked.days.first, asked.days.last)))
+    return Range(before(asked.start, shift, start=True), before(asked.end, shift, start=False))
+
+
+def before(period: OraclePeriod, shift: str, *, start: bool) -> OraclePeriod:
+    """Return the period at the same place in the unit before; without one the next (start) or the one before."""
+    months = {"pm": 1, "pq": 3, "pw": 0}[shift]
+    if period.grain == DATE and not months:
+        return OraclePeriod(DATE, period.first - timedelta(days=7))
+    if period.grain == DATE:
+        month = month_start(month_of(period.first) - months)
+        next_month = month_start(month_of(month) + 1)
+        found = month + timedelta(days=period.first.day - 1)
+        if found >= next_month:
+            found = next_month if start else next_month - timedelta(days=1)
+        return OraclePeriod(DATE, found)
+    if period.grain == TWEEK and months:
+        at = bisect_right(FIRSTS[TPERIOD], period.first) - 1
+        number = (period.first - FIRSTS[TPERIOD][at]).days // 7
+        first, after = FIRSTS[TPERIOD][at - months], FIRSTS[TPERIOD][at - months + 1]
+        found = first + timedelta(weeks=number)
+        if found >= after:
+            found = after if start else after - timedelta(weeks=1)
+        return OraclePeriod(TWEEK, found)
+    return later(period, -months if period.grain in (MONTH, TPERIOD) else -1)
+
+
 def shifted(asked: Range, shifts: tuple[str, ...], fiscal: Fiscal) -> Range | None:
     """Return what shifts from left to right make of a range; None where its bounds cross in the end."""
     grain = asked.grain
     for shift in shifts:
-        name, count = shift.rstrip("0123456789"), int(shift.lstrip("cptydqlmf") or 1)
-        if name in WINDOWS:
-            asked = window(name, asked, fiscal)
+        name = shift.rstrip("0123456789")
+        count = int(shift.removeprefix(name) or 1)
+        if shift in WINDOWS:
+            asked = window(shift, asked, grain, fiscal)
         elif name == "pp":
             asked = periods_before(asked, count, grain, fiscal)
+        elif shift == OPENING:
+            asked = Range(OraclePeriod(DATE, LONG_AGO), later(asked.start, -1))
+        elif shift in SAME_DAYS:
+            found = same_days(asked, shift, grain, fiscal)
+            if found is None:
+                return None
+            asked = found
         else:
             asked = Range(years_before(asked.start, count, start=True), years_before(asked.end, count, start=False))
     return asked if asked.start.first <= asked.end.days.last else None

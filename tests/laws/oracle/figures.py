@@ -5,24 +5,28 @@ else the filter; the total of a breakdown by the hierarchy of a `where` has no o
 or a mean is unavailable throughout where a filter or a breakdown weighs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum
 from fractions import Fraction
 from operator import ge, gt, le, lt
 
-from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, TREES, OracleBase, OracleBooks, OracleFormula
-from tests.laws.oracle.calendar import DATE, FINE
+from tests.laws.oracle.books import GL, LEAF_OF, LEAVES, TREES, Cuts, OracleBase, OracleBooks, OracleFormula
+from tests.laws.oracle.calendar import DATE, FINE, MEANS, OPENING, period_of
 from tests.laws.oracle.expressions import (
-    Binary,
+    DAYS_HELD,
+    LENGTHS,
     Expression,
     Name,
-    Negative,
-    Number,
     divides,
     evaluate,
     is_additive,
+    metrics,
     names,
+    names_shown,
+    parts_of,
+    with_parts,
 )
 from tests.laws.oracle.members import TOP, Weights, joined, placed, top_weights, weights, weights_without
 from tests.laws.oracle.reading import DatedRow, Scope, is_known, is_unknown, read, selects
@@ -64,34 +68,48 @@ def figure(books: OracleBooks, line: OracleLine, reference: Reference, cell: Ora
 
 def variance(books: OracleBooks, line: OracleLine, asked: OracleVariance, cell: OracleCell) -> Figure:
     """Return a - b, or that as a share of b; each side inside what may be seen of both."""
+    minuend, subtrahend = compared(books, line, asked, cell)
+    if isinstance(minuend, BlankReason) or isinstance(subtrahend, BlankReason):
+        return minuend
+    if not asked.relative:
+        return minuend - subtrahend
+    return (minuend - subtrahend) / abs(subtrahend) if subtrahend else MISSING
+
+
+def compared(books: OracleBooks, line: OracleLine, asked: OracleVariance, cell: OracleCell) -> tuple[Figure, Figure]:
+    """Return both sides as a variance compares them: one that is missing is 0 where it is known, or both are blank."""
     a, b = (plain(books, line, side, cell, scope) for side, scope in asked.sides)
     if UNAVAILABLE in (a, b):
-        return UNAVAILABLE
+        return UNAVAILABLE, UNAVAILABLE
     if a is b is MISSING:
-        return MISSING
+        return MISSING, MISSING
     minuend, subtrahend = (
         Fraction(0) if found is MISSING and counts_as_zero(books, line.metric, side, cell, scope) else found
         for found, (side, scope) in zip((a, b), asked.sides, strict=True)
     )
     if isinstance(minuend, BlankReason) or isinstance(subtrahend, BlankReason):
-        return MISSING
-    if not asked.relative:
-        return minuend - subtrahend
-    return (minuend - subtrahend) / abs(subtrahend) if subtrahend else MISSING
+        return MISSING, MISSING
+    return minuend, subtrahend
 
 
 def line_is_additive(books: OracleBooks, metric: OracleBase | OracleFormula) -> bool:
     """Tell whether the parts of a figure add up to the whole."""
     if isinstance(metric, OracleBase):
         return metric.is_additive
-    return is_additive(metric.expression, lambda key: line_is_additive(books, metric_of(books, key)))
+    return is_additive(metric.expression, lambda key: operand_is_additive(books, key))
+
+
+def operand_is_additive(books: OracleBooks, key: str) -> bool:
+    """Tell whether an operand of a formula adds up; a length of the period does not."""
+    return key not in LENGTHS and line_is_additive(books, metric_of(books, key))
 
 
 def divided(books: OracleBooks, metric: OracleBase | OracleFormula) -> bool:
     """Tell whether a figure is made by dividing."""
     if isinstance(metric, OracleBase):
         return metric.over_members == "average" or metric.over_time.rule == "average"
-    return divides(metric.expression) or any(divided(books, metric_of(books, key)) for key in names(metric.expression))
+    shown = names_shown(metric.expression)
+    return divides(metric.expression) or any(divided(books, metric_of(books, key)) for key in shown)
 
 
 def bases_of(books: OracleBooks, metric: OracleBase | OracleFormula) -> Iterator[OracleBase]:
@@ -99,7 +117,7 @@ def bases_of(books: OracleBooks, metric: OracleBase | OracleFormula) -> Iterator
     if isinstance(metric, OracleBase):
         yield metric
         return
-    for key in names(metric.expression):
+    for key in metrics(metric.expression):
         yield from bases_of(books, metric_of(books, key))
 
 
@@ -118,9 +136,12 @@ def counts_as_zero(
 def plain(books: OracleBooks, line: OracleLine, side: OracleSide, cell: OracleCell, scope: Scope) -> Figure:
     """Return a figure of one side."""
     operands = list(bases_of(books, line.metric))
-    if any(not can_answer(base.domain, cell) or is_weighed(books, base, cell) for base in operands):
+    if any(not can_answer(base, cell) or is_weighed(books, base, cell) for base in operands):
         return UNAVAILABLE
-    if len({lacks(base.domain, cell) for base in operands}) > 1:
+    bound = [base for base in operands if not base.repeats] or operands
+    if len({lacks(base.domain, cell) for base in bound}) > 1:
+        return UNAVAILABLE
+    if not all(takes(base, side.step) for base in operands):
         return UNAVAILABLE
     if isinstance(line.metric, OracleBase):
         found = counted(books, line, line.metric, side, cell, scope)
@@ -131,9 +152,18 @@ def plain(books: OracleBooks, line: OracleLine, side: OracleSide, cell: OracleCe
     return -found if line.negated else found
 
 
-def can_answer(domain: str, cell: OracleCell) -> bool:
-    """Tell whether a domain has what is filtered, and the grain that is asked for."""
-    has = all(LEAF_OF[key] in LEAVES[domain] for key in (*cell.filters, *cell.excluded))
+def takes(base: OracleBase, step: str) -> bool:
+    """Tell whether a metric has an opening, or a mean of periods; each has all other steps."""
+    if step == OPENING:
+        return base.over_time.rule in ("closing", "last_known", "to_date") and not base.over_time.opening
+    adds_up = base.over_members in ("sum", "count") and not base.over_time.opening
+    return step not in MEANS or (adds_up and base.over_time.rule in ("sum", "closing", "average"))
+
+
+def can_answer(base: OracleBase, cell: OracleCell) -> bool:
+    """Tell whether the domain of a metric has what is filtered, or repeats, and the grain that is asked for."""
+    domain = base.domain
+    has = base.repeats or all(LEAF_OF[key] in LEAVES[domain] for key in (*cell.filters, *cell.excluded))
     grains: tuple[str, ...] = ()  # none: the total of all periods can be told
     if cell.column is not None:  # days that periods cut are told if each of these is
         grains = cell.grains if cell.column.grain == DATE else (cell.column.grain,)
@@ -142,7 +172,7 @@ def can_answer(domain: str, cell: OracleCell) -> bool:
 
 def is_weighed(books: OracleBooks, base: OracleBase, cell: OracleCell) -> bool:
     """Tell whether a hierarchy would weigh what cannot be weighed."""
-    if base.is_additive:
+    if base.weighs:
         return False
     filters = [joined_without(books, key, cell) for key in cell.filters if key not in base.where]
     filters += [
@@ -166,29 +196,47 @@ def computed(
     """Return the value of a formula; those that it uses by name count as written out."""
 
     def operand(key: str) -> Fraction | None:
+        if key in LENGTHS:
+            return length(books, side, cell, key)
         found = plain(books, OracleLine(metric_of(books, key)), side, cell, scope)
         return None if isinstance(found, BlankReason) else found
 
     window = window_of(books, side, cell)
     if window and any(is_unknown(books, base, side, window, scope) for base in bases_of(books, metric)):
         return None
-    return evaluate(
-        written_out(books, metric.expression), operand, lambda key: line_is_additive(books, metric_of(books, key))
-    )
+    return evaluate(written_out(books, metric.expression), operand, lambda key: operand_is_additive(books, key))
+
+
+def length(books: OracleBooks, side: OracleSide, cell: OracleCell, key: str) -> Fraction | None:
+    """Return how many days a side reads, or how many periods of the grain that is asked for; of a mean their mean."""
+    window, grain = window_of(books, side, cell), cell.asked.grain
+    if window is None or side.step == OPENING:
+        return None
+    if key == DAYS_HELD:
+        return Fraction((window.days.last - window.days.first).days + 1, side.mean or 1)
+    count, period = 1, period_of(window.days.first, grain, books.fiscal)
+    while period.days.last < window.days.last:
+        count, period = count + 1, period_of(period.days.last + timedelta(1), grain, books.fiscal)
+    return Fraction(count, side.mean or 1)
+
+
+def uses_length(books: OracleBooks, metric: OracleBase | OracleFormula, lengths: Collection[str] = LENGTHS) -> bool:
+    """Tell whether a figure depends on some lengths of the period."""
+    if isinstance(metric, OracleBase):
+        return False
+    if not {*names(metric.expression)}.isdisjoint(lengths):
+        return True
+    return any(uses_length(books, metric_of(books, key), lengths) for key in metrics(metric.expression))
 
 
 def written_out(books: OracleBooks, expression: Expression) -> Expression:
     """Return a formula with the formulas that it names in place of their names."""
-    match expression:
-        case Name(key, _):
-            metric = metric_of(books, key)
-            return expression if isinstance(metric, OracleBase) else written_out(books, metric.expression)
-        case Number():
+    if isinstance(expression, Name):
+        if expression.key in LENGTHS:
             return expression
-        case Negative(inner):
-            return Negative(written_out(books, inner))
-        case Binary(sign, left, right):
-            return Binary(sign, written_out(books, left), written_out(books, right))
+        metric = metric_of(books, expression.key)
+        return expression if isinstance(metric, OracleBase) else written_out(books, metric.expression)
+    return with_parts(expression, [written_out(books, part) for part in parts_of(expression)])
 
 
 def counted(
@@ -200,9 +248,13 @@ def counted(
         return None
     cuts = list(restrictions(books, line, base, cell))
     known = read(books, base.key, side, window, scope)
-    rows = [row for row in known.rows if meets(base, row)]
-    found = [(weight, row) for row in rows if (weight := weight_in(cuts, row)) is not None]
-    return made(books, base, found, known.divisor) if found else None
+    closes = known.closes or (known.rows,)
+    counting = [
+        [(weight, row) for row in rows if meets(base, row) and (weight := weight_in(cuts, row)) is not None]
+        for rows in closes
+    ]
+    figures = [made(books, base, found, known.divisor) for found in counting if found]
+    return (max if base.over_time.rule == "highest" else min)(figures) if figures else None
 
 
 def meets(base: OracleBase, known: DatedRow) -> bool:
@@ -239,19 +291,23 @@ def made(books: OracleBooks, base: OracleBase, found: list[tuple[Fraction, Dated
             return max(amounts)
         case "average":
             return sum(amounts, Fraction(0)) / len(amounts)
+        case "median" | "percentile":
+            return percentile(amounts, Fraction(base.percent, 100))
     return sum(amounts, Fraction(0)) / divisor
+
+
+def percentile(amounts: list[Fraction], share: Fraction) -> Fraction:
+    """Return the PERCENTILE.INC of amounts."""
+    ordered, rank = sorted(amounts), share * (len(amounts) - 1)
+    below = int(rank)
+    above = min(below + 1, len(amounts) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (rank - below)
 
 
 def restrictions(books: OracleBooks, line: OracleLine, base: OracleBase, cell: OracleCell) -> Iterator[Cut]:
     """Yield what restricts a figure, first what weighs."""
-    weighed = set()
-    if line.node:
-        dimension, node = line.node
-        yield LEAF_OF[dimension], weights(books, dimension, node), True
-        weighed.add(dimension)
-    for key, ids in base.where.items():
-        yield LEAF_OF[key], joined(books, key, ids), key not in weighed
-        weighed.add(key)
+    weighed: set[str] = set()
+    yield from own_restrictions(books, line, base, weighed)
     for key in cell.breakdown:
         if LEAF_OF[key] not in LEAVES[base.domain]:
             continue
@@ -261,13 +317,31 @@ def restrictions(books: OracleBooks, line: OracleLine, base: OracleBase, cell: O
         if counts is not None:
             yield LEAF_OF[key], counts, key not in weighed
             weighed.add(key)
-    for key, ids in cell.filters.items():
+    for key, ids in within(base.domain, cell.filters).items():
         yield LEAF_OF[key], joined(books, key, ids), key not in weighed
         weighed.add(key)
-    for key, ids in cell.excluded.items():
+    for key, ids in within(base.domain, cell.excluded).items():
         kept = weights_without(books, key, ids)
         weighs = key not in weighed
         yield LEAF_OF[key], {leaf: weight for leaf, weight in kept.items() if weight or not weighs}, weighs
+
+
+def within(domain: str, cuts: Cuts) -> Cuts:
+    """Return the cuts of dimensions that a domain has."""
+    return {key: ids for key, ids in cuts.items() if LEAF_OF[key] in LEAVES[domain]}
+
+
+def own_restrictions(books: OracleBooks, line: OracleLine, base: OracleBase, weighed: set[str]) -> Iterator[Cut]:
+    """Yield what restricts a metric by itself, and add the dimensions that weigh it to `weighed`."""
+    if line.node:
+        dimension, node = line.node
+        yield LEAF_OF[dimension], weights(books, dimension, node), True
+        weighed.add(dimension)
+    for key, ids in base.where.items():
+        yield LEAF_OF[key], joined(books, key, ids), key not in weighed
+        weighed.add(key)
+    for key, ids in base.without.items():
+        yield LEAF_OF[key], weights_without(books, key, ids), False
 
 
 def joined_without(books: OracleBooks, key: str, cell: OracleCell) -> Weights:
@@ -284,6 +358,6 @@ def factor(books: OracleBooks, base: OracleBase, known: DatedRow) -> Fraction:
     found = Fraction(1)
     for adjust in books.scenarios[known.part.scenario].downside if known.part.downside else ():
         fits = all(LEAF_OF[key] in LEAVES[base.domain] for key in adjust.where)
-        if fits and base.measure in adjust.measures and selects(books, adjust.where, known.row):
+        if fits and base.measure in adjust.measures and selects(books, adjust.where, {}, known.row):
             found *= Fraction(adjust.factor)
     return found

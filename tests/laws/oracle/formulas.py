@@ -5,9 +5,20 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 
 from tests.laws.oracle.books import GL, PEOPLE, OracleBase, OracleFormula
-from tests.laws.oracle.expressions import Binary, Expression, Name, Negative, Number
+from tests.laws.oracle.expressions import (
+    DAYS_HELD,
+    PERIODS_HELD,
+    Applied,
+    Binary,
+    Chosen,
+    Expression,
+    Name,
+    Negative,
+    Number,
+)
 
 MONEY, NUMBER, PRICE, RATIO = "money", "number", "price", "ratio"
+DAYS, RATE, PERIODS = "days", "money a day", "periods"  # parts of formulas alone
 Kinds = Mapping[str, tuple[str, str]]  # metric to its kind and domain
 MADE: Kinds = {  # in the order in which one may use another
     "net": (MONEY, GL),
@@ -19,18 +30,24 @@ MADE: Kinds = {  # in the order in which one may use another
 }
 LINES: Kinds = {"first": (MONEY, ""), "second": (RATIO, ""), "third": (NUMBER, "")}
 PRODUCTS = {
-    MONEY: [(MONEY, NUMBER), (PRICE, NUMBER), (MONEY, RATIO)],
+    MONEY: [(MONEY, NUMBER), (PRICE, NUMBER), (MONEY, RATIO), (RATE, DAYS)],
     NUMBER: [(NUMBER, NUMBER), (NUMBER, RATIO)],
     PRICE: [(PRICE, RATIO)],
     RATIO: [(RATIO, RATIO)],
+    DAYS: [(RATIO, DAYS)],
+    RATE: [(RATE, RATIO)],
 }
-QUOTIENTS = {
+QUOTIENTS = {  # the first of names alone
     MONEY: [(MONEY, RATIO)],
-    NUMBER: [(MONEY, PRICE), (NUMBER, RATIO)],
-    PRICE: [(MONEY, NUMBER), (PRICE, NUMBER), (PRICE, RATIO)],
-    RATIO: [(MONEY, MONEY), (NUMBER, NUMBER), (PRICE, PRICE), (RATIO, RATIO)],
+    NUMBER: [(MONEY, PRICE), (NUMBER, RATIO), (NUMBER, DAYS)],
+    PRICE: [(MONEY, NUMBER), (PRICE, NUMBER), (PRICE, RATIO), (MONEY, PERIODS)],
+    RATIO: [(MONEY, MONEY), (NUMBER, NUMBER), (PRICE, PRICE), (RATIO, RATIO), (NUMBER, PERIODS), (RATE, RATE)],
+    DAYS: [(MONEY, RATE)],
+    RATE: [(MONEY, DAYS)],
 }
+LEAVES_HELD = {DAYS: DAYS_HELD, PERIODS: PERIODS_HELD}
 CONSTANTS = ("2", "0.5", "3", "1.25", "0")
+SHAPES = ("name", "sum", "sum", "factor", "divisor", "negative", "product", "quotient", "function", "choice")
 
 
 def kinds_of(bases: Mapping[str, OracleBase]) -> dict[str, tuple[str, str]]:
@@ -71,7 +88,9 @@ def lines_of(draw: st.DrawFn, bases: Mapping[str, OracleBase]) -> dict[str, Orac
 def part(draw: st.DrawFn, kind: str, domain: str, known: Kinds, depth: int) -> Expression:
     """Draw a part of a formula."""
     names = [key for key, (of, _) in known.items() if of == kind]
-    shape = draw(st.sampled_from(("name", "sum", "sum", "factor", "divisor", "negative", "product", "quotient")))
+    shape = draw(st.sampled_from(SHAPES))
+    if kind == PERIODS or (kind == DAYS and (shape == "name" or not depth)):
+        return Name(LEAVES_HELD[kind], LEAVES_HELD[kind])
     if shape == "name" or not depth:
         return name(draw(st.sampled_from(names)), domain, known) if names else draw(quotient(kind, domain, known, 1))
     below = part(kind, domain, known, depth - 1)
@@ -90,8 +109,26 @@ def part(draw: st.DrawFn, kind: str, domain: str, known: Kinds, depth: int) -> E
         case "product":
             left, right = draw(st.sampled_from(PRODUCTS[kind]))
             return Binary("*", draw(part(left, domain, known, depth - 1)), draw(part(right, domain, known, depth - 1)))
+        case "function":
+            return draw(function_of(below, constant))
+        case "choice":
+            compared = part(draw(st.sampled_from((MONEY, NUMBER, RATIO))), domain, known, depth - 1)
+            first, second = draw(compared), draw(compared | constant)
+            then, otherwise = draw(below), draw(below | constant)
+            return Chosen(draw(st.sampled_from(("<", "<=", "=", "!=", ">=", ">"))), first, second, then, otherwise)
         case _:
             return draw(quotient(kind, domain, known, depth))
+
+
+@st.composite
+def function_of(draw: st.DrawFn, below: st.SearchStrategy[Expression], constant: st.SearchStrategy[Number]) -> Applied:
+    """Draw a function of parts of one kind."""
+    name = draw(st.sampled_from(("min", "max", "abs", "round", "round")))
+    if name in ("abs", "round"):
+        places = st.lists(st.sampled_from(("0", "1", "2", "-2")).map(Number), max_size=name == "round")
+        return Applied(name, (draw(below), *draw(places)))
+    arguments = [draw(below), draw(below | constant)]
+    return Applied(name, tuple(arguments if draw(st.booleans()) else reversed(arguments)))
 
 
 @st.composite

@@ -39,7 +39,7 @@ def bases_of(draw: st.DrawFn, books: OracleBooks) -> dict[str, OracleBase]:
 @st.composite
 def base_of(draw: st.DrawFn, books: OracleBooks, key: str, domain: str, rule: OverTime | None) -> OracleBase:
     """Draw one metric."""
-    how = draw(st.sampled_from((*COUNTS, "min", "max", "average"))) if key == "tally" else "sum"
+    how = draw(st.sampled_from((*COUNTS, "min", "max", "average", "median", "percentile"))) if key == "tally" else "sum"
     groups = books.groups[domain]
     group = draw(st.sampled_from(sorted(groups))) if groups else ""
     grain = groups[group].grain if group else "month"
@@ -47,14 +47,18 @@ def base_of(draw: st.DrawFn, books: OracleBooks, key: str, domain: str, rule: Ov
     over_time = rule or draw(st.sampled_from(adding))
     restricted = key not in UNRESTRICTED and draw(st.booleans())
     where = draw(cuts_of(books, domain)) if restricted else {}
+    without = draw(cuts_of(books, domain)) if restricted and draw(st.integers(0, 2)) == 1 else {}
     return OracleBase(
         key=key,
         domain=domain,
         measure={"units": "qty"}.get(key, MEASURES[domain][0]),
         # a weight on what cannot be weighed is a fault of the catalogue
         where=where if how in ("sum", "count") else {name: ids for name, ids in where.items() if name != "tree"},
+        without={name: ids for name, ids in without.items() if name not in where},
+        repeats=domain == PEOPLE and draw(st.booleans()),
         negated=how not in COUNTS and draw(st.booleans()),
         over_members=how,
+        percent=draw(st.sampled_from((0, 10, 25, 90, 100))) if how == "percentile" else 50,
         distinct=draw(st.sampled_from(LEAVES[domain])) if how == "count_distinct" else "",
         over_time=over_time,
         group="" if over_time == FLOW else group,
@@ -74,4 +78,4 @@ def rules(domain: str, grain: str) -> tuple[OverTime, ...]:
     """Return the rules of balances of a domain that close at a grain."""
     finer = ("day", "week") if grain == "day" and domain == GL else ()
     means = (OverTime("average", of=of) for of in (*finer, "month", "quarter", "year"))
-    return (OPENING, *LOOKING_BACK, *BEFORE, *means)
+    return (OPENING, *LOOKING_BACK, *BEFORE, *means, OverTime("lowest"), OverTime("highest"))

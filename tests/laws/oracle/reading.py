@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
+from itertools import zip_longest
 
 from tests.laws.oracle.books import AXIS, GL, LEAF_OF, LEAVES, Cuts, OracleBase, OracleBooks, OracleRow
 from tests.laws.oracle.calendar import DATE, MONTH, YEAR, Days, OraclePeriod, Range, closing_grain, period_of
@@ -34,6 +35,7 @@ class Read:
 
     rows: tuple[DatedRow, ...]
     divisor: int = 1
+    closes: tuple[tuple[DatedRow, ...], ...] = ()  # of which one is the figure
 
 
 def closed_day(books: OracleBooks, scenario: str, domain: str) -> date | None:
@@ -72,17 +74,41 @@ def read(books: OracleBooks, key: str, side: OracleSide, window: Range, scope: S
     """Return the rows of a domain that a metric reads for a window, before its own restriction and any filter."""
     base = books.bases[key]
     days, rows = looked_at(base, window), held(books, base.domain, side, scope)
+    if side.mean and begins_before(books, base, side, window, scope):
+        return Read(())
+    if side.mean and base.over_time.rule == "closing":
+        return mean_of(closing(books, base, part) for part in by_period(books, inside(rows, days), window.end.grain))
     match base.over_time.rule:
         case "sum":
-            return Read(inside(rows, days))
+            return Read(inside(rows, days), side.mean or 1)
         case "closing":
             return Read(closing(books, base, inside(rows, days)))
         case "to_date":
             return Read(inside(rows, since(books, base, days)))
         case "last_known":
             return Read(tuple(last_known(books, base, inside(rows, since(books, base, days)))))
-    closes = [closing(books, base, part) for part in by_period(books, inside(rows, days), base.over_time.of)]
-    return Read(tuple(found for close in closes for found in close), max(sum(map(bool, closes)), 1))
+        case "lowest" | "highest":
+            declared = books.groups[base.domain]
+            grain = declared[base.group].grain if declared else HELD_BY.get(base.domain, MONTH)
+            each = tuple(closing(books, base, part) for part in by_period(books, inside(rows, days), grain))
+            return Read(tuple(found for close in each for found in close), closes=each)
+    return mean_of(closing(books, base, part) for part in by_period(books, inside(rows, days), base.over_time.of))
+
+
+def mean_of(closes: Iterator[tuple[DatedRow, ...]]) -> Read:
+    """Return the mean of some closes."""
+    found = [close for close in closes if close]
+    return Read(tuple(row for close in found for row in close), max(len(found), 1))
+
+
+def begins_before(books: OracleBooks, base: OracleBase, side: OracleSide, window: Range, scope: Scope) -> bool:
+    """Tell whether periods of a window lie before the first loaded one, and others do not."""
+    days = [known.day for known in held(books, base.domain, side, scope)]
+    if not days:
+        return False
+    loaded = period_of(min(days), HELD_BY.get(base.domain, MONTH), books.fiscal).first
+    first = period_of(loaded, window.end.grain, books.fiscal).first
+    return window.start.first < first <= window.end.days.last
 
 
 def inside(rows: tuple[DatedRow, ...], days: Days) -> tuple[DatedRow, ...]:
@@ -103,7 +129,9 @@ def since(books: OracleBooks, base: OracleBase, days: Days) -> Days:
 def closing(books: OracleBooks, base: OracleBase, rows: tuple[DatedRow, ...]) -> tuple[DatedRow, ...]:
     """Return the rows at the anchor: the last period in which the stock group holds any."""
     group = books.group_of(base)
-    days = [known.day for known in rows if any(selects(books, where, known.row) for where in group.where)]
+    nothing: Cuts = {}
+    cuts = list(zip_longest(group.where, group.without, fillvalue=nothing))
+    days = [known.day for known in rows if any(selects(books, *cut, known.row) for cut in cuts)]
     return inside(rows, period_of(max(days), close_grain(books, base), books.fiscal).days) if days else ()
 
 
@@ -133,9 +161,10 @@ def leaf_cell(row: OracleRow) -> tuple[str, ...]:
     return tuple(row.members[key] for key in LEAVES[row.domain] if key != AXIS)
 
 
-def selects(books: OracleBooks, where: Cuts, row: OracleRow) -> bool:
-    """Tell whether a row lies inside cuts."""
-    return all(row.members[LEAF_OF[key]] in joined(books, key, ids) for key, ids in where.items())
+def selects(books: OracleBooks, where: Cuts, without: Cuts, row: OracleRow) -> bool:
+    """Tell whether a row lies inside cuts, and outside of what others exclude."""
+    inside_all = all(row.members[LEAF_OF[key]] in joined(books, key, ids) for key, ids in where.items())
+    return inside_all and all(row.members[LEAF_OF[key]] not in joined(books, key, ids) for key, ids in without.items())
 
 
 def is_known(books: OracleBooks, base: OracleBase, side: OracleSide, window: Range, grain: str, scope: Scope) -> bool:
@@ -158,7 +187,8 @@ def books_of(
         return None
     grain = HELD_BY.get(base.domain, MONTH)
     first, last = (period_of(day, grain, books.fiscal) for day in (min(days), max(days)))
-    if looked.first <= last.days.last and looked.last >= first.days.first:
+    is_short = side.mean and begins_before(books, base, side, window, scope)
+    if looked.first <= last.days.last and looked.last >= first.days.first and not is_short:
         return None
     return first.code(books.fiscal), last.code(books.fiscal)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tests.laws.oracle.books import Cuts, OracleBooks
-from tests.laws.oracle.calendar import WINDOWS, Range, period_of, shifted
+from tests.laws.oracle.calendar import MEANS, OPENING, WINDOWS, Range, period_of, shifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,16 @@ class OracleSide:
     def text(self) -> str:
         """The reference."""
         return "@".join(("+".join(part.text for part in self.parts), *self.shifts))
+
+    @property
+    def step(self) -> str:
+        """The last step that replaces the range by other days, "" if there is none."""
+        return next((shift for shift in reversed(self.shifts) if shift in (OPENING, *WINDOWS)), "")
+
+    @property
+    def mean(self) -> int:
+        """The number of periods of which it is the mean, 0 if it is none."""
+        return int(self.step.removeprefix("avg")) if self.step in MEANS else 0
 
     @property
     def scenarios(self) -> frozenset[str]:

@@ -18,11 +18,15 @@ from tests.laws.oracle.calendar import (
     FINE,
     GRAINS,
     LENGTHS,
+    MEANS,
     MONTH,
     MONTHS,
+    MTD,
     OF_CALENDAR,
     OF_TRADING,
+    OPENING,
     QUARTER,
+    SAME_DAYS,
     TPERIOD,
     TQUARTER,
     TRADING_WINDOWS,
@@ -39,7 +43,7 @@ from tests.laws.oracle.calendar import (
     periods,
 )
 from tests.laws.oracle.cuts import cuts_of
-from tests.laws.oracle.figures import OracleLine
+from tests.laws.oracle.figures import OracleLine, bases_of, metric_of, takes
 from tests.laws.oracle.members import shown
 from tests.laws.oracle.references import OracleCell, OracleSide, OracleVariance, Part, Reference
 
@@ -233,19 +237,26 @@ def ranges(draw: st.DrawFn, books: OracleBooks, grain: str | None = None) -> Ran
 
 
 @st.composite
-def sides(draw: st.DrawFn, books: OracleBooks, windows: Sequence[str]) -> OracleSide:
+def sides(draw: st.DrawFn, books: OracleBooks, windows: Sequence[str], steps: Sequence[str] = MOVES) -> OracleSide:
     """Draw a scenario, perhaps its downside, perhaps blended with another, perhaps shifted."""
     parts = draw(st.lists(st.sampled_from(PARTS), min_size=1, max_size=2, unique_by=lambda part: part.scenario))
-    moves, window = st.lists(st.sampled_from(MOVES), max_size=1), st.lists(st.sampled_from(windows), max_size=1)
-    shifts = (*draw(moves), *draw(window), *draw(moves)) if draw(st.booleans()) else ()
+    moves, window = st.lists(st.sampled_from(steps), max_size=1), st.lists(st.sampled_from(windows), max_size=1)
+    shifts = (*draw(moves), *draw(window)) if draw(st.booleans()) else ()
+    if shifts and shifts[-1] != OPENING:
+        shifts = (*shifts, *draw(moves))
     blends = bool(books.scenarios[parts[0].scenario].closed) and draw(st.booleans())
     return OracleSide(tuple(parts if blends else parts[:1]), shifts)
 
 
 @st.composite
-def references(draw: st.DrawFn, books: OracleBooks, windows: Sequence[str] = CALENDAR_WINDOWS) -> Reference:
+def references(
+    draw: st.DrawFn,
+    books: OracleBooks,
+    windows: Sequence[str] = CALENDAR_WINDOWS,
+    steps: Sequence[str] = MOVES,
+) -> Reference:
     """Draw a column."""
-    side = sides(books, windows)
+    side = sides(books, windows, steps)
     if draw(st.booleans()):
         return draw(side)
     return OracleVariance(draw(side), draw(side), draw(st.booleans()))
@@ -288,14 +299,22 @@ def requests(
     usable = [keys for keys in breakdowns if fits(books, domain, keys, asked)]
     homes = {key: metric.domain for metrics in (books.bases, books.formulas) for key, metric in metrics.items()}
     dimensions = draw(st.sampled_from(usable))
-    column = references(books, TRADING_WINDOWS if asked.grain in OF_TRADING else CALENDAR_WINDOWS)
+    grains = {asked.grain, *grains_of(dimensions, asked)}
+    steps = (*MOVES, *(step for step, takes in SAME_DAYS.items() if grains <= {*takes}))
+    windows = TRADING_WINDOWS if asked.grain in OF_TRADING else CALENDAR_WINDOWS
+    of_domain = [key for key, home in homes.items() if home == domain]
+    metrics = tuple(draw(st.lists(st.sampled_from(of_domain), min_size=1, max_size=4, unique=True))) if domain else ()
+    operands = [base for key in metrics for base in bases_of(books, metric_of(books, key))]
+    windows = (
+        *windows,
+        *((MTD,) if grains <= {DATE, WEEK, TWEEK} else ()),
+        *(step for step in (OPENING, *MEANS) if not domain or any(takes(base, step) for base in operands)),
+    )
+    column = references(books, windows, steps)
     if may_cut(grains_of(dimensions, asked)):
         column = column.filter(lambda known: "@" not in known.text)  # what two calendars cut does not move
-    of_domain = [key for key, home in homes.items() if home == domain]
     return OracleRequest(
-        metrics=tuple(draw(st.lists(st.sampled_from(of_domain), min_size=1, max_size=4, unique=True)))
-        if domain
-        else (),
+        metrics=metrics,
         columns=tuple(draw(st.lists(column, min_size=1, max_size=4, unique_by=lambda known: known.text))),
         asked=asked,
         filters=draw(cuts_of(books, domain or GL, 2)) if draw(st.booleans()) else {},

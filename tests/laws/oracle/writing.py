@@ -148,11 +148,27 @@ def base_part(base: OracleBase) -> dict[str, Any]:
     measured = {} if base.counts else {"measure": base.measure, "sign": "negate" if base.negated else "keep"}
     return {
         **measured,
-        "where": {**where_part(base.where), **condition_part(base)},
-        "over_members": {"count_distinct": base.distinct} if base.distinct else base.over_members,
+        "where": {**where_part(base.where), **exclusion_part(base), **condition_part(base)},
+        "over_members": over_members_part(base),
         "over_time": over_time_part(base.over_time),
         **({"balance": base.group} if base.group else {}),
+        **({"repeats": True} if base.repeats else {}),
     }
+
+
+def over_members_part(base: OracleBase) -> str | dict[str, Any]:
+    """Return what a base makes of its rows as its file writes it."""
+    match base.over_members:
+        case "count_distinct":
+            return {"count_distinct": base.distinct}
+        case "percentile":
+            return {"percentile": base.percent}
+    return base.over_members
+
+
+def exclusion_part(base: OracleBase) -> dict[str, dict[str, list[str]]]:
+    """Return the members that a base excludes as its file writes them."""
+    return {key: {"exclude": list(ids)} for key, ids in base.without.items()}
 
 
 def condition_part(base: OracleBase) -> dict[str, str]:
@@ -166,8 +182,8 @@ def condition_part(base: OracleBase) -> dict[str, str]:
 def over_time_part(over_time: OverTime) -> str | dict[str, Any]:
     """Return a rule over time as its file writes it."""
     match over_time.rule:
-        case "sum":
-            return "sum"
+        case "sum" | "lowest" | "highest":
+            return over_time.rule
         case "closing":
             return "opening" if over_time.opening else "closing"
         case "average":

@@ -23,8 +23,8 @@ from server.feeds.instance import ServedInstance, read_instance
 from server.stores.memory import REFERENCE, MemorySnapshots
 from server.tools.toolbox import REQUESTS
 from server.wire.arguments import read_request
-from tests.laws.scoped.writing import ROW_CAP, WORKSHOP
-from tests.support.books.holders import archive_in
+from tests.laws.scoped.writing import ROW_CAP
+from tests.support.books.holders import WORKSHOP, archive_in
 
 LIFETIME = 3600  # seconds of what is kept: longer than any sequence
 TERMS = FileTerms(
@@ -98,7 +98,7 @@ class OrderedBooks:
 
     def caller(self, shelf: Shelf, keeping: CallerStores, who: Principal, answer_tokens: int) -> Caller:
         """Return a caller who asks the books of a shelf."""
-        callers = Callers(self.instance, shelf, self._feeds, keeping, answer_tokens, ROW_CAP, workshop=WORKSHOP)
+        callers = Callers(self.instance, shelf, self._feeds, keeping, WORKSHOP, answer_tokens, ROW_CAP)
         return callers.of(who, lambda: None)
 
 

@@ -19,7 +19,7 @@ from tests.laws.scoped.calls import LARGE, BudgetedCall
 MEMBERS = 12  # of a dimension that filters name
 SHOWN = 1500  # combinations of members that a call is broken down by, unless it ranks them
 TIME = {"period": 15, "quarter": 5, "year": 2}  # and how many of them a range has
-MOVES = ("@py", "@ytd", "@pp", "@ltm", "@qtd@py")
+MOVES = ("@py", "@ytd", "@pp", "@ltm", "@last3", "@pm", "@qtd@py")
 SCALES = (0, 0, 0, 3, 6)
 
 

@@ -131,6 +131,8 @@ def held_by_all(part: Any) -> Any:
     """Return a part of an answer without what is of one scenario, and without the note that more is seen of it."""
     if isinstance(part, Mapping):
         kept = {key: held_by_all(known) for key, known in part.items() if key not in ("freshness", "compared_with")}
+        if kept.keys() == {"filters"} and kept["filters"].keys() == {"metric"}:
+            return kept["filters"]["metric"]  # an operand that nothing but its metric tells apart
         return {key: known for key, known in kept.items() if key not in ("filters", "notes") or known}
     if isinstance(part, Sequence) and not isinstance(part, str):
         return [held_by_all(known) for known in part if not says_more_is_seen(known)]
@@ -140,4 +142,5 @@ def held_by_all(part: Any) -> Any:
 def says_more_is_seen(part: Any) -> bool:
     """Tell whether a part of an answer is the note `scope_differs`, as an object or as a sentence."""
     sentence = part.get("message") if isinstance(part, Mapping) else part
-    return isinstance(sentence, str) and sentence.startswith("The variance of ")
+    words = ("The variance of ", "is computed only of what you may see in all of ")
+    return isinstance(sentence, str) and any(each in sentence for each in words)

@@ -39,12 +39,17 @@ class ScopedRow:
     amounts: Mapping[str, str]
 
 
+NONE: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class ScopedPart:
-    """A metric or a line as its file writes it, and the domains that it needs."""
+    """A metric or a line as its file writes it, and the domains, scenarios and members that it needs."""
 
     part: Mapping[str, Any]
     needs: frozenset[str]
+    scenarios: frozenset[str] = frozenset()
+    members: Mapping[str, str] = field(default_factory=dict)  # dimension to the member that its formula names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,7 @@ class ScopedBooks:
     default: Mapping[str, Any]
     comparisons: tuple[tuple[str, str], ...]
     rollups: Mapping[str, tuple[tuple[str, ...], ...]]
+    terms: Mapping[str, Sequence[Mapping[str, str]]]
 
     @cached_property
     def world(self) -> World:
@@ -112,15 +118,22 @@ class ScopedBooks:
                 yield from self.below(edge.node)
 
 
-def piece(needs: Sequence[str], /, **part: Any) -> ScopedPart:
-    """Return a part of a catalogue that needs some domains."""
-    return ScopedPart(part, frozenset(needs))
+def piece(
+    needs: Sequence[str], scenarios: Sequence[str] = (), members: Mapping[str, str] = NONE, /, **part: Any
+) -> ScopedPart:
+    """Return a part of a catalogue that needs some domains, scenarios and members."""
+    return ScopedPart(part, frozenset(needs), frozenset(scenarios), members)
 
 
 METRICS = {
     GL: {
         "revenue": piece([GL], measure="amount", favourable="up", label="Revenue"),
         "north": piece([GL], measure="amount", where={"tree": ["G"]}, label="North of G"),
+        "others": piece([GL], measure="amount", where={"product": {"exclude": ["P1", "N"]}}),
+        "beside": piece([GL], measure="amount", where={"tree": {"exclude": ["S"]}}, over_time="closing"),
+        "least": piece([GL], measure="amount", over_time="lowest"),
+        "middle": piece([GL], measure="amount", over_members="median"),
+        "upper": piece([GL], measure="amount", over_members={"percentile": 90}),
         "several": piece([GL], measure="amount", where={"product": ["P1", "P2", "N"], "region": ["EU"]}),
         "closing": piece([GL], measure="amount", over_time="closing"),
         "opening": piece([GL], measure="amount", over_time="opening"),
@@ -129,10 +142,19 @@ METRICS = {
         "postings": piece([GL], over_members="count"),
         "regions": piece([GL], over_members={"count_distinct": "region"}),
         "largest": piece([GL], measure="amount", over_members="max"),
+        "of_board": piece([GL], ["board"], formula="revenue / north[board@py]", format="percent"),
+        "plan_gap": piece([GL], ["budget"], formula="revenue - revenue[budget/downside]", label="Gap of the plan"),
+        "off_board": piece([GL], ["board", "budget"], formula="abs(plan_gap) * of_board"),
+        "to_first": piece([GL], [], {"product": "P1"}, formula="revenue / revenue{product: P1}"),
+        "planned_tree": piece(
+            [GL], ["budget"], {"product": "P1", "tree": "G"}, formula="to_first * revenue{tree: G}[budget]"
+        ),
+        "a_size": piece([GL, PEOPLE], formula="revenue / people.size"),
         "per_head": piece([GL, PEOPLE], formula="revenue / people.heads", label="Revenue a head"),
     },
     PEOPLE: {
         "heads": piece([PEOPLE], measure="fte", over_time="closing", label="Heads"),
+        "size": piece([PEOPLE], measure="fte", over_time="closing", repeats=True),
         "starters": piece([PEOPLE], measure="fte", where={"region": ["US"]}),
     },
     SALES: {
@@ -140,6 +162,7 @@ METRICS = {
         "pieces": piece([SALES], measure="sold", where={"product": ["P1", "P4", "P7"]}),
         "price": piece([SALES], formula="turnover / pieces"),
         "margin": piece([GL, SALES], formula="gl.revenue - turnover"),
+        "closing": piece([SALES], ["forecast"], formula="turnover[forecast] / turnover[@py]"),  # the ledger has one too
         "postings": piece([SALES], over_members="count"),  # the ledger has one too
         "busier": piece([GL, SALES], formula="postings - gl.postings"),
     },
@@ -162,7 +185,24 @@ STATEMENTS = {
         piece([SALES], metric="price"),
         piece([SALES], metric="sales.postings"),
     ),
-    "closes": (piece([GL], metric="closing"), piece([GL], metric="opening"), piece([PEOPLE], metric="heads")),
+    "gaps": (
+        piece([], header="Beside the budget"),
+        piece([GL], ["budget"], formula={"key": "gap", "label": "Gap", "is": "revenue - revenue[budget]"}),
+        piece([], header="Beside the board"),
+        piece([GL], ["board", "budget"], metric="off_board"),
+        piece([GL, SALES], ["board"], formula={"key": "rest", "label": "Rest", "is": "revenue - turnover[board]"}),
+        piece([GL], [], {"region": "EU"}, formula={"key": "europe", "label": "Europe", "is": "revenue{region: EU}"}),
+        piece([GL], formula={"key": "growth", "label": "Growth", "is": "revenue / revenue[@py] - 1"}),
+    ),
+    "closes": (
+        piece([GL], metric="gl.closing"),
+        piece([GL], metric="opening"),
+        piece([PEOPLE], metric="heads"),
+        piece(
+            [GL], [], {"region": "EU"}, formula={"key": "outside", "label": "Outside", "is": "revenue - gaps.europe"}
+        ),
+        piece([GL, SALES], formula={"key": "rested", "label": "Rested", "is": "pnl.rest + opening"}),
+    ),
 }
 COMPARISONS = (("actual", "budget"), ("actual", "actual@py"), ("forecast", "board"), ("actual+forecast", "budget"))
 DEFAULTS: tuple[Mapping[str, Any], ...] = (
@@ -205,6 +245,25 @@ def rows_of(draw: st.DrawFn, domain: str, most: int) -> list[ScopedRow]:
     ]
 
 
+TERMS: dict[str, list[dict[str, str]]] = {
+    "Umsatz": [{"metric": "revenue", "means": "what the ledger sold"}],
+    "result": [
+        {"metric": "margin", "means": "ledger without sales"},
+        {"metric": "gl.closing", "means": "balance"},
+        {"statement": "pnl", "means": "all lines"},
+    ],
+    "team": [{"metric": "heads", "means": "people"}, {"dimension": "customer", "member": "X", "means": "a customer"}],
+    "the north": [
+        {"dimension": "tree", "member": "G", "means": "a node"},
+        {"dimension": "region", "member": "EU", "means": "a region"},
+    ],
+    "star": [
+        {"dimension": "product", "member": "P1", "means": "the first"},
+        {"dimension": "product", "member": "P4", "means": "the fourth"},
+        {"dimension": "customer", "member": "Y", "means": "a customer"},
+    ],
+}
+NOT_HELD = ["ageing", "open invoices"]
 MEASURES = {GL: ("amount",), PEOPLE: ("fte",), SALES: ("value", "sold")}
 # Every region and currency has a row: a profile that names what nobody ever had closes.
 LASTING = tuple(
@@ -250,6 +309,7 @@ def random_books(draw: st.DrawFn) -> ScopedBooks:
         default=draw(st.sampled_from(DEFAULTS)),
         comparisons=COMPARISONS,
         rollups={domain: draw(rollups_by(LEAVES[domain])) for domain in ALL_DOMAINS},
+        terms=TERMS,
     )
 
 

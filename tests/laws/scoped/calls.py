@@ -12,7 +12,10 @@ from server.tools.toolbox import REQUESTS
 from tests.laws.oracle.books import OWN
 from tests.laws.oracle.strategies import INNER, PRODUCTS, STRANGER
 from tests.laws.scoped.books import AXIS, BANDS, CURRENCIES, CUSTOMERS, KINDS, LEAVES, METRICS, REGIONS, STATEMENTS
+from tests.laws.scoped.chosen import with_choices
 from tests.laws.scoped.cutting import DIMENSIONS
+from tests.laws.scoped.material import with_materiality
+from tests.laws.scoped.searches import QUERIES, WAYS
 
 LARGE = 1_000_000
 BUDGETS = (*[LARGE] * 4, 300, 120)
@@ -45,13 +48,31 @@ def seldom(usual: Sequence[str], unusual: Sequence[str]) -> st.SearchStrategy[st
 
 
 scenarios = seldom((*KINDS, "actual", "budget", "budget/downside"), ("budget/upside", "actual/downside", "ghost"))
-MOVES = (*[""] * 5, "@py", "@ytd", "@pp", "@ltm", "@py@ytd", "@cytd", "@tytd", "@nonsense")
+MOVES = (
+    *([""] * 5),
+    *("@py", "@ytd", "@pp", "@ltm"),
+    "@last3",
+    "@pm",
+    "@pq",
+    "@pw",
+    "@mtd",
+    "@avg3",
+    "@opening",
+    "@py@ytd",
+    "@cytd",
+    "@tytd",
+    "@nonsense",
+)
 sides = st.builds(
     lambda name, blended, move: f"{name}{blended}{move}",
     scenarios,
     st.sampled_from((*[""] * 7, "+budget", "+forecast", "+board")),
     st.sampled_from(MOVES),
 )
+SHARES = [f"share({{}}{base})" for base in ("", "", ",parent", ",revenue", ",rolled", ",ghost")]
+CHANGES = ("var(share({}),share(budget))", "var_pct(share(actual,parent),share({},parent))")
+OTHERS = ("rank({})", "rank({})", "running({})", "running(share({}))", "rank(share({}))")
+FORMS = [*["{}"] * 12, *SHARES, *CHANGES, "var(share({},revenue),share(forecast,revenue))", *OTHERS]
 dimensions = seldom((*DIMENSIONS, AXIS, "period"), ("date", "year", "week", "calendar_year", "trading_period", "ghost"))
 members = misspelt(
     (
@@ -78,10 +99,22 @@ metrics = seldom(
     metric_names,
     (
         *(f"{domain}.{key}" for domain, known in METRICS.items() for key in known),
-        *("pnl.rolled", "pnl.rest", "shop.turnover", "closes.heads", "pnl.tree.P1", "pnl.a_head", "ghost.revenue"),
+        *(
+            "Umsatz",
+            "result",
+            "team",
+            "star",
+            "pnl.rolled",
+            "pnl.rest",
+            "shop.turnover",
+            "closes.heads",
+            "pnl.tree.P1",
+            "pnl.a_head",
+            "ghost.revenue",
+        ),
     ),
 )
-statements = seldom((*STATEMENTS, "pnl"), ("ghost",))
+statements = seldom((*STATEMENTS, "pnl"), ("ghost", "Result"))
 periods = st.sampled_from(
     (
         *("2020", "2021", "2019", "2020-Q1", "2020-01", "2020-02", "2020-06", "2021-02", "2020-02-29", "2020-W09"),
@@ -89,48 +122,23 @@ periods = st.sampled_from(
         *("20-1", "Q1 2020", "Feb 2020", "last_closed", "last_closed-1"),
     )
 )
-QUERIES = (
-    "revenue",
-    "turnover",
-    "heads",
-    "revnue",
-    "pnl",
-    "",
-    "article",
-    "node",
-    "customer",
-    "60",
-    "eu",
-    "Artikel P3",
-    "P",
-    "G",
-    "n",
-    "unassigned",
-    "costumer x",
+OWN_MEMBERS = (  # of operands of formulas
+    *([""] * 6),
+    *("{product: P1}", "{region: EU}", "{tree: G}", '{product: "(all)"}', "{band: big, region: [EU, US]}"),
+    *("{customer: X}", "{tree: [G, N]}", '{region: "(unassigned)"}', "{product: nobody}", "{ghost: X}", "{month: EU}"),
 )
-queries = misspelt((*QUERIES, *PRODUCTS, *REGIONS, *CUSTOMERS, STRANGER, *(f"60{key}" for key in PRODUCTS)))
+one_name = misspelt((*QUERIES, *PRODUCTS, *REGIONS, *CUSTOMERS, STRANGER, *(f"60{key}" for key in PRODUCTS)))
+some_names = st.lists(one_name, min_size=1, max_size=3)
+queries = st.one_of(one_name, one_name, some_names.map(" ".join), some_names)
 KEYS_OF = {
-    "product": (*PRODUCTS, STRANGER, "nobody", "(unassigned)"),
+    "product": (*PRODUCTS, STRANGER, "nobody", "(unassigned)", "Star"),
     "band": (*BANDS, "(unassigned)", "huge"),
-    "tree": (*INNER, *PRODUCTS, f"G{OWN}", f"N{OWN}", "(unassigned)", "(all)", "nobody"),
-    "region": (*REGIONS, "AP", "(unassigned)"),
-    "customer": (*CUSTOMERS, "Z"),
+    "tree": (*INNER, *PRODUCTS, f"G{OWN}", f"N{OWN}", "(unassigned)", "(all)", "nobody", "the north"),
+    "region": (*REGIONS, "AP", "(unassigned)", "The North"),
+    "customer": (*CUSTOMERS, "Z", "star", "team"),
     "month": ("2020-02", "2021-02", "(unassigned)"),
     AXIS: (*CURRENCIES, "GBP", "(all)"),
 }
-WAYS = (
-    str.lower,
-    str.upper,
-    " {} ".format,
-    "{}x".format,
-    "60{}".format,
-    "article {}".format,
-    "ARTICLE{}".format,
-    "Artilce {}".format,
-    "Node {}".format,
-    "customer {}".format,
-    "Cutsomer {}".format,
-)
 
 
 @st.composite
@@ -183,7 +191,8 @@ def report(draw: st.DrawFn, columns: st.SearchStrategy[str]) -> dict[str, Any]:
         "dimensions": st.lists(dimensions, max_size=2, unique=True),
         "subtotals": st.sampled_from((False, False, False, True)),
     }
-    shown = st.lists(st.builds(lambda key: {"scenario": key}, columns), min_size=1, max_size=3, unique_by=str)
+    column = st.builds(lambda key, form: {"scenario": form.format(key)}, columns, st.sampled_from(FORMS))
+    shown = st.lists(column, min_size=1, max_size=3, unique_by=str)
     asked: dict[str, Any] = draw(st.fixed_dictionaries({"scenarios": shown}, optional=optional))
     if draw(st.integers(0, 9)) == 1:
         del asked["scenarios"]
@@ -198,28 +207,41 @@ def report(draw: st.DrawFn, columns: st.SearchStrategy[str]) -> dict[str, Any]:
 @st.composite
 def statement(draw: st.DrawFn, columns: st.SearchStrategy[str] = sides) -> dict[str, Any]:
     """Draw the arguments of a statement."""
-    named = draw(st.fixed_dictionaries({}, optional={"statement": statements}))
-    return {**draw(report(columns)), **named}
+    lines = st.lists(misspelt(("rolled", "rest", "turnover", "heads", "tree.P1", "pnl.a_head")), max_size=2)
+    named: dict[str, Any] = {"statement": draw(statements)} if draw(st.booleans()) else {}
+    if draw(st.integers(0, 4)) == 1:
+        named |= {"lines": draw(lines), "depth": draw(st.sampled_from((0, 1, 9, -1)))}
+    return draw(with_materiality({**draw(report(columns)), **named}, dimensions))
 
 
 @st.composite
-def metric(draw: st.DrawFn, columns: st.SearchStrategy[str] = sides) -> dict[str, Any]:
+def metric(
+    draw: st.DrawFn, columns: st.SearchStrategy[str] = sides, own: st.SearchStrategy[str] = sides
+) -> dict[str, Any]:
     """Draw the arguments of metrics, mostly of one domain."""
     alike = st.lists(st.sampled_from(sorted(METRICS[draw(domains)])), min_size=1, max_size=4, unique=True)
     one = st.lists(metrics, min_size=1, max_size=1)
     named = draw(st.one_of(alike, alike, alike, one, one, st.lists(metrics, min_size=1, max_size=2, unique=True)))
-    return {**draw(report(columns)), "metrics": named, **draw(ranking((*named, "x"))), **draw(formulas(named))}
+    more = draw(formulas(named, own))
+    kept = [] if more and draw(st.integers(0, 3)) == 1 else named
+    return {**draw(report(columns)), "metrics": kept, **draw(ranking((*named, "x"))), **more}
 
 
 @st.composite
-def formulas(draw: st.DrawFn, named: Sequence[str]) -> dict[str, Any]:
-    """Draw a formula of metrics, mostly none."""
+def formulas(draw: st.DrawFn, named: Sequence[str], own: st.SearchStrategy[str] = sides) -> dict[str, Any]:
+    """Draw a formula of metrics, mostly none; an operand may have a side of its own."""
     if draw(st.integers(0, 2)) != 1:
         return {}
     alias = seldom(["x"], ["revenue", "heads", "turnover", "actual"])
     operand = st.one_of(st.sampled_from(named), metrics, st.just("2"))
     signs = st.sampled_from(("+", "-", "*", "/", "**"))
-    text = draw(st.builds("{} {} {}".format, st.sampled_from(named), signs, operand))
+    shapes = ("{} {} {}", "{} {} {}", "max({0}, {2})", "if({0} > {2}, {2}, {0} {1} {2})")
+    brackets = st.one_of(st.just(""), own.map("[{}]".format), st.sampled_from(("[@py]", "[@ytd]", "[]", "[@ghost]")))
+    first, second = (
+        f"{draw(each)}{draw(st.sampled_from(OWN_MEMBERS))}{draw(brackets)}"
+        for each in (st.sampled_from(named), operand)
+    )
+    text = draw(st.sampled_from(shapes)).format(first, draw(signs), second)
     return {"formulas": {draw(alias): text}}
 
 
@@ -229,7 +251,15 @@ def ranking(draw: st.DrawFn, named: Sequence[str]) -> dict[str, Any]:
     if draw(st.integers(0, 2)) != 1:
         return {}
     order = st.one_of(st.sampled_from(named), scenarios, st.builds("{}@{}".format, st.sampled_from(named), scenarios))
-    optional = {"order_by": order, "asc": st.booleans(), "top": st.sampled_from((1, 1, 2, 2, 3, 5, 0, 300))}
+    states = st.sampled_from(("favourable", "unfavourable", "missing", "odd"))
+    limits = {"min": st.sampled_from((0, 5.5, -3, 0.25)), "max": st.sampled_from((0, 20, 0.5)), "is": states}
+    condition = st.fixed_dictionaries({"column": order}, optional=limits)
+    optional = {
+        "order_by": order,
+        "asc": st.booleans(),
+        "top": st.sampled_from((1, 1, 2, 2, 3, 5, 0, 300)),
+        "having": st.lists(condition, max_size=2),
+    }
     return draw(st.fixed_dictionaries({}, optional=optional))
 
 
@@ -268,7 +298,7 @@ def inspected(draw: st.DrawFn, compared: Sequence[str] = ()) -> dict[str, Any]:
     asked: dict[str, Any] = draw(st.fixed_dictionaries(needed, optional=optional))
     if draw(st.integers(0, 5)) == 1:
         asked["columns"] = draw(shown)
-    return {**asked, **draw(times()), "filters": kept}
+    return draw(with_choices({**asked, **draw(times()), "filters": kept}, names))
 
 
 TABLES = ("live.gl", "live.people", "live.sales", "live.product", "live.customer", "live.tree")
@@ -295,7 +325,7 @@ named = st.sampled_from(("metric", "statement", "period", "base", "scenario", "g
 ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "svc_orientation": st.just({}),
     "list_scenarios": st.just({}),
-    "list_kpis": st.fixed_dictionaries({}, optional={"domain": misspelt((*LEAVES, "ghost")), "query": queries}),
+    "list_kpis": st.fixed_dictionaries({}, optional={"domain": misspelt((*LEAVES, "ghost")), "query": one_name}),
     "list_dimensions": st.just({}),
     "list_inspection_sources": st.just({}),
     "list_variants": st.fixed_dictionaries({"scenario_id": scenarios}),
@@ -380,7 +410,8 @@ def comparing(draw: st.DrawFn, compared: Sequence[str]) -> BudgetedCall:
         return BudgetedCall(tool, {**draw(variance()), "scenarios": [f"{a}{draw(moves)}", f"{b}{draw(moves)}"]})
     if tool == "inspect_rows":
         return BudgetedCall(tool, {**draw(inspected([b])), "scenario_id": a})
-    asked = draw({"run_statement": statement, "run_metric": metric}[tool](st.just(key)))
+    own = st.sampled_from((a, b, f"{a}@py", f"{b}@ytd"))
+    asked = draw(statement(st.just(key)) if tool == "run_statement" else metric(st.just(key), own))
     return BudgetedCall(tool, {**asked, "scenarios": [{"scenario": key}]})
 
 

@@ -1,6 +1,6 @@
 """Books cut to what profiles show: rows, members, nodes, scenarios and entries of the catalogue alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -87,6 +87,14 @@ class Sight:
             for leaf, domains in having.items()
         }
 
+    def shows(self, dimension: str, member: str) -> bool:
+        """Tell whether a member or node is there, by its table or by a row that is seen, and may be seen."""
+        if dimension not in self.members:
+            return bool(self.books.nodes.get(member, frozenset()) & self.members[LEAF_OF[dimension]])
+        is_loaded = member in self.books.members.get(dimension, {})
+        has_rows = any(row.members.get(dimension) == member for row in self.rows)
+        return member in self.members[dimension] and (is_loaded or has_rows)
+
     def alike(self, scenarios: Sequence[str]) -> bool:
         """Tell whether as much may be seen of each of some scenarios."""
         return all(len({self.cells[scenario, domain] for scenario in scenarios}) == 1 for domain in self.books.domains)
@@ -104,6 +112,8 @@ def cut(books: ScopedBooks, sight: Sight, compared: Sequence[str] = ()) -> Scope
     seen = sight.members["product"]
     edges = tuple(edge for edge in books.edges if books.nodes[edge.node] & seen)
     scenarios = {key: scenario_cut(books.scenarios[key], sight) for key in books.scenarios if key in sight.scenarios}
+    metrics = {domain: metrics_cut(books.metrics[domain], sight) for domain in books.domains if domain in sight.domains}
+    statements = {key: lines for key in STATEMENTS if (lines := lines_cut(books.statements[key], sight))}
     return replace(
         books,
         rows=rows,
@@ -114,23 +124,51 @@ def cut(books: ScopedBooks, sight: Sight, compared: Sequence[str] = ()) -> Scope
         edges=edges,
         scenarios={**scenarios, **({ASIDE: ScopedScenario()} if compared else {})},
         domains=tuple(domain for domain in books.domains if domain in sight.domains),
-        metrics={
-            domain: metrics_cut(books.metrics[domain], sight) for domain in books.domains if domain in sight.domains
-        },
-        statements={key: lines for key in STATEMENTS if (lines := lines_cut(books.statements[key], sight))},
+        metrics=metrics,
+        statements=statements,
+        terms=terms_cut(books.terms, metrics, statements),
         default=default_cut(books.default, sight, books),
         comparisons=tuple(pair for pair in books.comparisons if all(is_seen(reference, sight) for reference in pair)),
     )
 
 
+def terms_cut(
+    terms: Mapping[str, Sequence[Mapping[str, str]]],
+    metrics: Mapping[str, Mapping[str, ScopedPart]],
+    statements: Collection[str],
+) -> dict[str, list[Mapping[str, str]]]:
+    """Return the terms with the readings that name something seen; members are seen where books have them."""
+    keys = {name for domain, known in metrics.items() for key in known for name in (key, f"{domain}.{key}")}
+    dimensions = {
+        key for key in DIMENSIONS if LEAF_OF.get(key, key) in {leaf for one in metrics for leaf in LEAVES[one]}
+    }
+    whole = {
+        term: [
+            reading
+            for reading in readings
+            if reading.get("metric") in keys
+            or reading.get("statement") in statements
+            or reading.get("dimension") in dimensions
+        ]
+        for term, readings in terms.items()
+    }
+    return {term: readings for term, readings in whole.items() if readings}
+
+
 def metrics_cut(metrics: Mapping[str, ScopedPart], sight: Sight) -> dict[str, ScopedPart]:
     """Return the metrics of which all is seen."""
-    return {key: known for key, known in metrics.items() if known.needs <= sight.domains}
+    return {key: known for key, known in metrics.items() if part_is_seen(known, sight)}
+
+
+def part_is_seen(part: ScopedPart, sight: Sight) -> bool:
+    """Tell whether all domains, scenarios and members that a part of the catalogue needs are seen."""
+    is_seen = part.needs <= sight.domains and part.scenarios <= sight.scenarios
+    return is_seen and all(sight.shows(dimension, member) for dimension, member in part.members.items())
 
 
 def lines_cut(lines: Sequence[ScopedPart], sight: Sight) -> tuple[ScopedPart, ...]:
     """Return the lines of which all is seen, and headers with a line below."""
-    seen = [line for line in lines if line.needs <= sight.domains]
+    seen = [line for line in lines if part_is_seen(line, sight)]
     kinds = [*("header" in line.part for line in seen), True]
     return tuple(line for line, of_words, last in zip(seen, kinds, kinds[1:], strict=False) if not (of_words and last))
 

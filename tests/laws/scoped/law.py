@@ -70,8 +70,24 @@ def compares(call: BudgetedCall, sight: Sight) -> bool:
     """Tell whether a call compares what is not seen alike: as a default column, or as the variance it explains."""
     if call.tool == "explain_variance":
         return not sight.alike([name for name in explained_scenarios(call) if name in sight.scenarios])
+    if not sight.alike(sorted(scenarios_computed(call, sight.books) & sight.scenarios)):
+        return True
     columns = [] if "scenarios" in call.arguments else sight.books.default.get("scenarios", ())
     return any("var" in column["scenario"] for column in columns) and not sight.alike(["actual", "budget"])
+
+
+def scenarios_computed(call: BudgetedCall, books: ScopedBooks) -> set[str]:
+    """Return the scenarios that formulas of a report read together, in their columns and by operands of their own."""
+    if not call.tool.startswith(("run_metric", "run_statement")):
+        return set()
+    parts = {key: part for metrics in books.metrics.values() for key, part in metrics.items()}
+    own = [part for name, part in parts.items() if part.scenarios and name in str(call.arguments.get("metrics"))]
+    if call.tool.startswith("run_statement"):
+        own = [line for line in books.statements["gaps"] if "gaps" in str(call.arguments.get("statement"))]
+    if not own and "[" not in str(call.arguments.get("formulas", "")).replace("['", "").replace('["', ""):
+        return set()
+    told = str([call.arguments, books.default if "scenarios" not in call.arguments else ()])
+    return {key for key in books.scenarios if key in told or any(key in part.scenarios for part in own)}
 
 
 def without_example(call: BudgetedCall, answer: Any) -> Any:
@@ -111,10 +127,28 @@ def broken_comparisons(
     with folder_in_memory() as folder:
         seen = ScopedTools(books, profiles, folder / "seen")
         both = ScopedTools(cut(books, Sight(books, profiles), pair), [EVERYTHING], folder / "both")
-        for call in drawn:
+        for call in (each for each in drawn if others_read(each, books) <= {*pair}):
             mine, theirs = asked(call, seen), asked(call, both)
+            if others_read(call, books):  # by operands, whose rows are one call only where cells are the same
+                mine, theirs = without_drill(mine), without_drill(theirs)
             if (mine := compared_alike(mine)) != (theirs := compared_alike(theirs)):
                 yield BrokenCall(call, mine, theirs)
+
+
+def without_drill(answer: Any) -> Any:
+    """Return an answer without the calls for the rows behind its figures."""
+    if isinstance(answer, dict):
+        return {key: without_drill(part) for key, part in answer.items() if key not in ("drill", "operands")}
+    return [without_drill(part) for part in answer] if isinstance(answer, list | tuple) else answer
+
+
+def others_read(call: BudgetedCall, books: ScopedBooks) -> set[str]:
+    """Return the scenarios that the metrics and statements of a call read besides its columns."""
+    told = str([call.arguments.get(key) for key in ("metric", "metrics")])
+    parts = [part for metrics in books.metrics.values() for name, part in metrics.items() if name in told]
+    if "gaps" in str([told, call.arguments.get("statement")]):
+        parts += books.statements["gaps"]
+    return {key for part in parts for key in part.scenarios}
 
 
 def differences(mine: Any, theirs: Any, at: str = "") -> Iterator[str]:

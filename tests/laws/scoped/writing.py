@@ -1,6 +1,5 @@
 """Books of the law of scope written as an instance, loaded, and asked through the tools."""
 
-import atexit
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,26 +8,22 @@ from typing import Any
 from engine.books.books import Shelf
 from engine.facts.backend import ArrowVersions
 from engine.model.fact_store import Versions
-from sandbox.pool import Pool
 from server.base.interfaces import Principal
 from server.caller.caller import Caller, Callers
 from server.caller.feeds import Feeds
-from server.caller.scripts import ScriptRunner
 from server.feeds.instance import ServedInstance, read_instance
 from tests.laws.oracle.calendar import trading_table
-from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, ScopedBooks, ScopedRow, ScopedScenario
+from tests.laws.scoped.books import AXIS, KINDS, LEAVES, MEASURES, NOT_HELD, ScopedBooks, ScopedRow, ScopedScenario
 from tests.laws.scoped.cutting import DIMENSIONS, axes_of, dimensions_of
 from tests.laws.scoped.profiles import GrantSpec, ProfileSpec, profile_part
 from tests.support.books.fed import SOMEBODY
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.books.loads import load_feeds
 from tests.support.books.small import write_instance
 from tests.support.engines.memory import MemoryLoads
 
 Held = Mapping[str, Sequence[ProfileSpec]]  # the profiles of each subject
 ROW_CAP = 1000
-WORKSHOP = ScriptRunner(Pool(8))  # of all books; with a place for each thread that asks at once
-atexit.register(WORKSHOP.close)
 EVERYTHING = ProfileSpec({"*": GrantSpec()})
 PLACES = {"amount": 2, "fte": 1, "value": 2, "sold": 0}
 ATTRIBUTES = {"product": ("code", "name", "band"), "customer": ("name",)}
@@ -39,7 +34,7 @@ DOMAINS: Mapping[str, Mapping[str, Any]] = {
     "sales": {
         "time": {"column": "date", "missing": "keep"},
         "inspect_enabled": True,
-        "inspect_columns": ["date", "customer", "value"],
+        "inspect_columns": ["date", "customer", "value", "memo"],
         "sort": ["product"],
     },
 }
@@ -71,7 +66,7 @@ class ScopedTools:
     def caller(self, answer_tokens: int, who: Principal = SOMEBODY) -> Caller:
         """Return a caller with the profiles that they have."""
         keeping = keeping_in(self._store.parent / "files")
-        return Callers(self._instance, self._shelf, self._feeds, keeping, answer_tokens, ROW_CAP, workshop=WORKSHOP).of(
+        return Callers(self._instance, self._shelf, self._feeds, keeping, WORKSHOP, answer_tokens, ROW_CAP).of(
             who, lambda: None
         )
 
@@ -100,6 +95,7 @@ def write(books: ScopedBooks, held: Sequence[ProfileSpec] | Held, folder: Path) 
     )
     with (instance / "instance.yaml").open("a", encoding="utf-8") as more:
         more.write(f"default: {json.dumps(dict(books.default))}\n")
+        more.write(f"terms: {json.dumps(dict(books.terms))}\nnot_held: {json.dumps(NOT_HELD)}\n")
     return instance
 
 
@@ -115,11 +111,12 @@ def profiles_text(held: Sequence[ProfileSpec] | Held) -> str:
 def table(domain: str, rows: Sequence[ScopedRow]) -> str:
     """Return the rows of a domain as a table written with spaces."""
     members = (*LEAVES[domain], *axes_of(domain))
-    written = [f"date scenario {' '.join((*members, *MEASURES[domain]))}"]
+    written = [f"date scenario {' '.join((*members, *MEASURES[domain], 'memo'))}"]
     for row in (row for row in rows if row.domain == domain):
         day = "-" if row.day is None else row.day.isoformat()[: 7 if domain == "people" else 10]
         cells = (row.members[leaf] or "-" for leaf in members)
-        written.append(" ".join((day, row.scenario, *cells, *(row.amounts[key] for key in MEASURES[domain]))))
+        memo = f"Note~{row.members[members[-1]]}~{day[-1]}"
+        written.append(" ".join((day, row.scenario, *cells, *(row.amounts[key] for key in MEASURES[domain]), memo)))
     return "\n".join(written)
 
 

@@ -22,7 +22,7 @@ def answer(report: ReportData, budget: int, data_ref: DataRef = NOT_KEPT) -> Jso
 
 def filled_in(result: Json) -> Json:
     """Return an answer with its defaults; what is no report or inspection as it is."""
-    if "row_count" in result:
+    if "row_count" in result and "columns" in result:
         columns = [{"label": column["name"], **column} for column in result["columns"]]
         return {"notes": [], "labels": {}, "dataset_available": True, **result, "columns": columns}
     if "rows" not in result or ("statement" not in result and "metrics" not in result):

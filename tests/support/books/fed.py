@@ -26,7 +26,7 @@ from server.telemetry.calls import Telemetry
 from server.telemetry.metrics import Metrics
 from server.tools.toolbox import LIST_TOOLS
 from tests.support.answers.reader import filled_in
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.books.small import write_instance
 from tests.support.engines.memory import MemoryLoads
 
@@ -114,7 +114,7 @@ class Fed:
         self.instance = given(instance, profiles) if profiles else instance
         shelf = Shelf(self.instance.catalogue, state / "store")
         feeds = Feeds.of(self.instance.bindings, self.loads, environment or {})
-        callers = Callers(self.instance, shelf, feeds, keeping_in(state / "files"), answer_tokens, 10_000)
+        callers = Callers(self.instance, shelf, feeds, keeping_in(state / "files"), WORKSHOP, answer_tokens, 10_000)
         known = Settings(instance=folder, state=state)
         self.dispatch = Dispatcher(callers, known, Telemetry(Metrics()), MemoryLeases(16, 64))
 

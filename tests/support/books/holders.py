@@ -3,12 +3,14 @@
 import atexit
 from pathlib import Path
 
+from sandbox.pool import Pool
 from server.base.interfaces import Snapshots
 from server.base.links import LinkSigner
 from server.caller.caller import CallerStores, Recorder
 from server.caller.exporter import Exporter
 from server.caller.files import Archive, FileTerms
 from server.caller.importer import Importer
+from server.caller.scripts import ScriptRunner
 from server.stores.disk import Volume
 from server.stores.memory import MemorySnapshots
 from tests.support.engines.memory import MemoryFiles, MemoryPrincipals, MemoryUploads, ProcessFiles
@@ -16,6 +18,8 @@ from tests.support.engines.memory import MemoryFiles, MemoryPrincipals, MemoryUp
 SIGNING_KEY = "0123456789abcdef" * 4
 EXPORTER = Exporter()  # of all archives in this process
 atexit.register(EXPORTER.close)
+WORKSHOP = ScriptRunner(Pool(8))  # of all callers in this process; with a place for each thread that asks at once
+atexit.register(WORKSHOP.close)
 TERMS = FileTerms(file_seconds=60, link_seconds=30, quota_megabytes=10, upload_megabytes=2, claims_max_age=60)
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.books.search import SearchResult, search
+from engine.books.several_names import search_names
 from engine.door import Door
 from engine.model.requests import SearchRequest
 from tests.support.books.small import small_books
@@ -78,6 +79,14 @@ def find(
 ) -> SearchResult:
     """Search some books."""
     return search(SearchRequest(query=query, dimension=dimension, limit=limit, offset=offset), books.reader)
+
+
+def find_names(
+    books: Door, *names: str, dimension: str | None = None, limit: int | None = None
+) -> tuple[SearchResult, ...]:
+    """Search some books for several names, or the words of one."""
+    query = names if len(names) > 1 else names[0]
+    return search_names(SearchRequest(query=query, dimension=dimension, limit=limit), books.reader)
 
 
 def ids(found: SearchResult) -> list[str]:

@@ -13,7 +13,7 @@ from server.feeds.instance import read_instance
 from server.tools.toolbox import TOOLS
 from server.wire.arguments import read_request
 from tests.support.answers.calls import LISTS
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.books.loads import load_instance
 from tests.support.books.small import write_instance
 from tests.support.engines.memory import MemoryLoads
@@ -206,7 +206,9 @@ class VariedBooks:
         """Open them anew, with nothing worked out before; memos go when the next version was read so often."""
         self.shelf = Shelf(self.instance.catalogue, self._state / "store", reads=reads)
         keeping = keeping_in(self._files)
-        self._callers = Callers(self.instance, self.shelf, Feeds.of({}, MemoryLoads(), {}), keeping, 100_000, 1_000)
+        self._callers = Callers(
+            self.instance, self.shelf, Feeds.of({}, MemoryLoads(), {}), keeping, WORKSHOP, 100_000, 1_000
+        )
 
     def load_other_members(self) -> None:
         """Load another name of an entity, and one more entity, which comes first by its id."""

@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+from engine.books.books import Shelf
+from engine.books.search import keep_index
+from engine.instance.read import STORE
+from server.feeds.instance import read_instance
 from tests.support.books.loads import load_instance
 from tests.support.books.small import write_instance
 
@@ -67,5 +71,7 @@ def wide_instance(folder: Path) -> Path:
         profiles=PROFILES,
     )
     (instance / "orientation.md").write_text(PROSE)
-    load_instance(instance, instance / ".tieout")
+    state = instance / ".tieout"
+    load_instance(instance, state)
+    keep_index(Shelf(read_instance(instance).catalogue, state / STORE).current())  # as `tieout load` does
     return instance

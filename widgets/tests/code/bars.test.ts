@@ -89,7 +89,7 @@ test("sums are on the scale of what they add up", () => {
 
 const COLUMN: Column = { titles: ["Variance"], style: "plan", comparison: "variance", isTotal: false, unit: "", window: "", isPeriod: false, drill: undefined, rank: "" };
 const lineOf = (value: number | string | null): Line => ({
-  label: "", level: 0, kind: "member", style: "plain", unit: "", measure: "EUR", drill: undefined, cells: [{ text: "", value, good: 0 }],
+  label: "", level: 0, kind: "member", style: "plain", unit: "", measure: "EUR", aside: "", isInner: false, drill: undefined, cells: [{ text: "", value, good: 0 }],
 });
 const lengths = (...values: readonly (number | string | null)[]): readonly number[][] =>
   barsOf(values.map(lineOf), COLUMN, 0).map(({ zero, length }) => [zero, length]);

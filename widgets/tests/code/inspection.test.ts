@@ -19,6 +19,7 @@ interface Seen {
   readonly notes: readonly string[];
   readonly found: number;
   readonly truncated: boolean;
+  readonly all: readonly (number | null)[]; // rows and groups
 }
 
 interface Result {
@@ -58,6 +59,7 @@ const seenOf = (inspection: Inspection): Seen => ({
   notes: inspection.notes,
   found: inspection.found,
   truncated: inspection.isTruncated,
+  all: [inspection.total ?? null, inspection.groups ?? null],
 });
 
 const NAMES = readdirSync(FOLDER).filter((name) => name !== "of_another_source.json");

@@ -12,6 +12,8 @@ const line = (label: string, level: number, kind: string, value: number | null):
   style: "plain",
   unit: "",
   measure: "",
+  aside: "",
+  isInner: false,
   drill: undefined,
   cells: [{ text: "", value, good: 0 }],
 });

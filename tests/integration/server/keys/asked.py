@@ -6,7 +6,7 @@ ALL = [{"scenario": key} for key in ("actual", "budget", "plan", "forecast", "ac
 ACTUAL = ALL[:1]
 YEAR = {"period_start": "2020-07", "period_end": "2021-06"}
 WEEKS = {"period_start": "2020-W31", "period_end": "2020-W34"}
-FLOWS = ["sales", "sold", "price", "rows", "regions", "largest", "all"]
+FLOWS = ["sales", "sold", "price", "rows", "regions", "largest", "high", "elsewhere", "all"]
 BALANCES = ["cash", "known", "moved", "mean", "before", "carried"]
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "orientation": ("svc_orientation", {}),
@@ -22,6 +22,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "items": ("search_hierarchy", {"dimension": "item"}),
     "classes": ("search_hierarchy", {"dimension": "class"}),
     "regions": ("search_hierarchy", {"dimension": "region"}),
+    "terms": ("search_hierarchy", {"query": ["umsatz", "guv", "The Bank"]}),
     "flows": ("run_metric", {"metrics": FLOWS, "scenarios": ALL, **YEAR}),
     "by region": ("run_metric", {"metrics": ["all", "sold"], "scenarios": ALL, "dimensions": ["region"], **YEAR}),
     "by class": ("run_metric", {"metrics": ["all"], "scenarios": ACTUAL, "dimensions": ["class"], **YEAR}),

@@ -21,6 +21,11 @@ default:
   scenarios: [{scenario: actual, alias: Told}, {scenario: budget}]
   period_start: 2020-07
   period_end: 2020-09
+not_held: [ageing]
+terms:
+  Umsatz: {metric: sales, means: all that is sold}
+  GuV: [{statement: pnl, means: the ledger}]
+  the bank: {dimension: account, member: '10', means: cash}
 """,
     "dimensions.yaml": """
 account: {kind: leaf, label: Ledger account, members: live.account}
@@ -57,6 +62,8 @@ metrics:
   rows: {over_members: count}
   regions: {over_members: {count_distinct: region}}
   largest: {measure: amount, over_members: {how: max}}
+  high: {measure: amount, over_members: {percentile: 90}}
+  elsewhere: {measure: amount, where: {region: {exclude: [EU]}}}
   cash: {measure: amount, where: {account: '10'}, over_time: {rule: closing}, balance: bank}
   known: {measure: amount, where: {account: '10'}, over_time: {last_known: always}, balance: bank}
   moved: {measure: amount, where: {account: '10'}, over_time: {to_date: books}, balance: bank}
@@ -71,7 +78,7 @@ table: live.people
 time: {column: month, grain: month}
 dimensions: {}
 measures: {heads: {type: number, places: 0}}
-metrics: {headcount: {measure: heads}}
+metrics: {headcount: {measure: heads}, everybody: {measure: heads, repeats: true}}
 """,
     "domains/orders.yaml": """
 domain: orders

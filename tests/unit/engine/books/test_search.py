@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 from engine.books import search_index, word_search
@@ -138,6 +140,19 @@ def test_close_spelling_only_where_nothing_else_matches(books: Door) -> None:
 def test_what_nothing_is_like_is_not_found(books: Door, query: str) -> None:
     found = find(books, query)
     assert (found.records, found.hierarchy_nodes, found.more_records, found.more_nodes) == ((), (), False, False)
+
+
+def test_names_that_nothing_has_are_looked_up_together(books: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    findable, asked, search = findable_members("customer", books.reader), list[int](), pl.Series.search_sorted
+
+    def counted(self: pl.Series, *arguments: Any, **named: Any) -> Any:
+        asked.append(len(self))
+        return search(self, *arguments, **named)
+
+    monkeypatch.setattr(pl.Series, "search_sorted", counted)
+    names = {"k1", *(f"nobody{number}" for number in range(500))}
+    assert list(findable.index.named(names, findable.seen)) == ["k1"]
+    assert len(asked) == 2
 
 
 def test_every_kind_of_dimension_is_covered(books: Door) -> None:
@@ -353,12 +368,12 @@ def test_next_offset_leads_to_every_hit_of_every_section(tmp_path: Path, budget:
         },
         facts={"sales": "date scenario customer region voucher amount\n2026-01-05 actual C000 EU v1 1"},
     )
-    whole = members_answer(find(crowd, "sales", limit=MOST), 10**9, never)
+    whole = members_answer([find(crowd, "sales", limit=MOST)], 10**9, never)
     sections = {"records": "id", "hierarchy_nodes": "id", "metrics": "key", "statements": "key"}
     found: dict[str, list[str]] = {name: [] for name in sections}
     offset: int | None = 0
     while offset is not None:
-        page = members_answer(find(crowd, "sales", limit=MOST, offset=offset), budget, never)
+        page = members_answer([find(crowd, "sales", limit=MOST, offset=offset)], budget, never)
         for name, key in sections.items():
             found[name] += [hit[key] for hit in page.get(name, ())]
         assert page.get("next_offset", offset + 1) > offset

@@ -275,6 +275,8 @@ def test_a_limit_takes_the_first_rows_and_those_without_a_date_come_last(tmp_pat
         rows = store.rows(asked, EVERYTHING).collect()
         assert rows["amount"].to_list() == [1, 2, 3, 4, 5, 6][:limit]
         assert rows.schema == store.rows(replace(asked, scenario="none"), EVERYTHING).collect().schema
+        free = store.rows(replace(asked, is_ordered=False), EVERYTHING).collect()
+        assert len(set(free["amount"]) & {1, 2, 3, 4, 5, 6}) == min(6 if limit is None else limit, 6)
 
 
 @every_loaded_store

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from engine.model.evaluation import ColumnFormula, FigureColumn, FigureCube
 from engine.model.exact import Exact
-from engine.model.formulas import Figure, FigureKind, FigureType, Nothing, parse
+from engine.model.formula_parser import parse
+from engine.model.formulas import Figure, FigureKind, FigureType, Nothing
 
 ADDITIVE = FigureType(kind=FigureKind.MONEY, additive=True)
 RATIO = FigureType(kind=FigureKind.RATIO, additive=False)

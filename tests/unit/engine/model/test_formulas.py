@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.formulas import UndefinedFigure, linear_terms, parse
+from engine.model.formula_parser import parse
+from engine.model.formulas import UndefinedFigure, linear_terms
 
 NAMES = ("a", "b", "c")
 TEXTS = st.recursive(

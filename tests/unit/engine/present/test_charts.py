@@ -222,6 +222,25 @@ def test_a_summary_tells_the_course_in_exact_figures() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("line", "0.998 in Jan 2026, 1.002 in Mar 2026 (+0.004, +0.4%); highest 1.004 in Feb 2026, lowest 0.998 in"),
+        ("horizontal_bar", "C is largest with 1.004, A smallest with 0.998."),
+        ("sparkline_row", "0.998 in Jan 2026, 1.002 in Mar 2026"),
+    ],
+)
+def test_a_summary_has_the_digits_that_tell_its_figures_apart(kind: str, words: str) -> None:
+    table = {"period": ["2026-01", "2026-02", "2026-03"], "value": [0.998, 1.004, 1.002], "name": ["A"] * 3}
+    if kind == "horizontal_bar":
+        table |= {"period": ["A", "C", "B"]}
+    series = "name" if kind == "sparkline_row" else None
+    summary = (
+        ChartCase({"chart_type": kind, "x": "period", "series": series}, table, {"value": "ratio"}).chart().summary
+    )
+    assert words in summary
+
+
 def test_arithmetic_on_doubles_leaves_no_noise() -> None:
     made = ChartCase(
         {"chart_type": "waterfall", "x": "step", "y": "value"},

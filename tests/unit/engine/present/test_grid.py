@@ -81,6 +81,18 @@ GOLDENS = {
     "different": RowsOfBooks("ledger", rest=of_ledger("accounts", "2021-01", "account")),
     "least": RowsOfBooks("ledger", rest=of_ledger("least", "2021-01", "entity", "amount")),
     "subtracted": RowsOfBooks("ledger", rest=of_ledger("net_sales", "2021", "date", "journal", "amount")),
+    "ordered": RowsOfBooks("demo", rest={**of_demo("opex", "2026-09"), "order_by": "contribution", "limit": 5}),
+    "searched": RowsOfBooks(
+        "ledger",
+        rest={
+            **of_ledger("net_sales", "2021"),
+            "columns": ("text", "amount"),
+            "text": "c",
+            "asc": True,
+            "order_by": "amount",
+        },
+    ),
+    "counted_by": RowsOfBooks("demo", rest={**of_demo("opex", "2026-09"), "count_by": ("account",), "limit": 4}),
     "long": RowsOfBooks("ledger", rest=of_ledger("total", "2021-03", "text", "amount")),
 }
 
@@ -125,7 +137,8 @@ def sums_said(answered: Json, shown: int) -> list[list[str]]:
 def captioned(answered: Json) -> str:
     """Return the words under a grid's title: its source where the title is a figure, its scenario and its period."""
     source = answered["source_label"] if answered.get("metric") else ""
-    words = (source, answered["scenario_id"], answered.get("period", {}).get("label", ""))
+    chosen = (f"{heading}: {words}" for heading, words in answered.get("chosen", {}).items())
+    words = (source, answered["scenario_id"], answered.get("period", {}).get("label", ""), *chosen)
     return " \N{MIDDLE DOT} ".join(filter(None, words))
 
 
@@ -145,6 +158,7 @@ def seen(answered: Json) -> Json:
         "notes": [note["message"] for note in answered["notes"]],
         "found": answered["row_count"],
         "truncated": answered["truncated"],
+        "all": [answered.get("total_rows"), answered.get("total_groups")],
     }
 
 

@@ -9,11 +9,11 @@ import pytest
 from engine.books.books import Shelf
 from server.base.interfaces import Principal
 from server.base.settings import Settings
-from server.caller.scripts import ScriptRunner
 from server.feeds.instance import read_instance
 from server.http.dispatch import LIGHT_THREADS, Dispatcher
 from server.tools.tool import Deployment
 from server.tools.toolbox import TOOLS
+from tests.support.books.holders import WORKSHOP
 from tests.support.books.loads import load_feeds, load_instance
 from tests.support.books.small import LEDGER, csv, write_instance
 from tests.unit.server.http.test_dispatch import Gate, dispatch_of, tool, until
@@ -114,7 +114,7 @@ def test_a_call_that_is_no_call_of_a_tool_is_refused_alike_before_and_after(book
 def test_what_is_memoised_is_offered_to_everyone(books: tuple[Path, Path]) -> None:
     """So dispatch need not ask whether it is, which may take time that the event loop does not have."""
     folder, state = books
-    deployment = Deployment(settings=Settings(instance=folder, state=state), workshop=ScriptRunner())
+    deployment = Deployment(settings=Settings(instance=folder, state=state), workshop=WORKSHOP)
     default = type(TOOLS["list_kpis"]).__dataclass_fields__["withheld"].default
     for key in MEMOISED:
         assert TOOLS[key].withheld is default, key

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
@@ -19,7 +19,6 @@ from mcp.server.lowlevel import Server
 from mcp.shared.inbound import x_mcp_header_map
 from starlette.types import Receive, Scope, Send
 
-from server.caller.scripts import ScriptRunner
 from server.http.direct_calls import DirectCalls
 from server.http.dispatch import Dispatcher
 from server.http.limits import MessageMiddleware
@@ -56,10 +55,9 @@ CALLS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def dispatch(small_instance: tuple[Path, Path]) -> Iterator[Dispatcher]:
+def dispatch(small_instance: tuple[Path, Path]) -> Dispatcher:
     """A dispatch over the small books."""
-    with closing(ScriptRunner()) as workshop:
-        yield dispatch_of(small_instance, TOOLS, workshop=workshop)
+    return dispatch_of(small_instance, TOOLS)
 
 
 def status(dispatch: Dispatcher, sent: Mapping[str, Any], headers: Any) -> int:

@@ -1,6 +1,7 @@
 """Dispatch: caps answered at once, deadlines, callers who left, and faults that tell nothing."""
 
 import asyncio
+import gc
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,7 +32,7 @@ from server.tools.examples import no_example
 from server.tools.tool import LaneName, Tool
 from server.tools.toolbox import TOOLS
 from server.wire.answers import Answer
-from tests.support.books.holders import keeping_in
+from tests.support.books.holders import WORKSHOP, keeping_in
 from tests.support.engines.memory import MemoryLoads
 
 ANN, BOB = Principal("ann"), Principal("bob")
@@ -73,7 +74,7 @@ def dispatch_of(
     tools: Mapping[str, Tool],
     metrics: Metrics | None = None,
     keeping: CallerStores | None = None,
-    workshop: ScriptRunner | None = None,
+    workshop: ScriptRunner = WORKSHOP,
     memory: MemoryCeiling | None = None,
     leases: Leases | None = None,
     **settings: Any,
@@ -83,7 +84,7 @@ def dispatch_of(
     instance = read_instance(folder)
     feeds = Feeds.of({}, MemoryLoads(), {})
     shelf, keeping = Shelf(instance.catalogue, state / "store"), keeping or keeping_in(state / "files")
-    callers = Callers(instance, shelf, feeds, keeping, 10_000, 10_000, workshop=workshop or ScriptRunner())
+    callers = Callers(instance, shelf, feeds, keeping, workshop, 10_000, 10_000)
     known = replace(Settings(instance=folder, state=state), **settings)
     leases = leases or MemoryLeases(known.calls_per_caller, known.calls)
     return Dispatcher(callers, known, Telemetry(metrics or Metrics()), leases, tools, memory=memory)
@@ -166,6 +167,29 @@ def test_a_report_that_does_not_fit_below_the_ceiling_is_busy_and_its_worker_is_
         pytest.raises(BadArguments, match=r"take about .* MB of memory.* filter a dimension"),
     ):
         admit(ReportSize(figures=1, places=10_000_000))
+
+
+@pytest.mark.parametrize("lane", ["light", "heavy"])
+def test_an_answer_is_gone_with_its_call_without_a_collection(
+    small_instance: tuple[Path, Path], lane: LaneName
+) -> None:
+    class Answered(dict[str, Any]):
+        """A result that can be told from others."""
+
+    dispatch = dispatch_of(small_instance, {"tool": tool(lambda *_: Answer(Answered(through=True)), lane=lane)})
+
+    async def scene() -> int:
+        for _ in range(20):
+            assert not (await dispatch.call("tool", {}, ANN)).is_error
+        await asyncio.sleep(0.05)  # the tasks of the last call end
+        return sum(isinstance(known, Answered) for known in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert asyncio.run(scene()) <= 1  # a thread may still hold the last one
+    finally:
+        gc.enable()
 
 
 async def until(event: Event) -> None:
@@ -362,14 +386,14 @@ def wait(gate: Gate) -> Answer:
 def test_a_tool_that_is_turned_off_is_neither_listed_nor_run(small_instance: tuple[Path, Path]) -> None:
     ran = []
     withheld = replace(tool(lambda *_: ran.append(1)), withheld=lambda _: "MACHINE-WORDS", name="turned_off")
-    dispatch = dispatch_of(small_instance, {"turned_off": withheld, **TOOLS})
 
-    async def scene() -> tuple[list[str], CallResult, CallResult]:
+    async def scene(dispatch: Dispatcher) -> tuple[list[str], CallResult, CallResult]:
         listed = list(await dispatch.offered(ANN))
         direct = await dispatch.call("turned_off", {"what": "ever"}, ANN)
         return listed, direct, await dispatch.call("turned_of", {}, ANN)
 
-    listed, direct, close = asyncio.run(scene())
+    tools = {"turned_off": withheld, **TOOLS}
+    listed, direct, close = asyncio.run(scene(dispatch_of(small_instance, tools)))
     assert "turned_off" not in listed
     assert "list_kpis" in listed
     assert not ran

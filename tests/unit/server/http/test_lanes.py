@@ -1,7 +1,9 @@
 """Lanes: callers in turn, each caller's work in order, and nothing of what was cancelled."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import Event, Thread, active_count
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.base.waits import WAITS
-from server.http.lanes import EQUAL, SECOND, Lane, LaneUse
+from server.http.lanes import EQUAL, SECOND, Lane, LaneUse, outcome_of
 from tests.support.service.servers import DEADLINE, wait_for
 
 CALLERS = st.lists(st.sampled_from("abcd"), max_size=30)
@@ -103,6 +105,37 @@ def test_what_is_cancelled_while_it_waits_never_runs_and_leaves_at_once() -> Non
         gate.set()
         kept.result(DEADLINE)
     assert order == ["kept"]
+
+
+def test_who_stops_waiting_for_a_turn_cancels_it_and_a_closed_lane_cancels_who_waits() -> None:
+    with lane(1) as opened:
+        gate = held(opened, "a")
+
+        async def scene() -> tuple[bool, bool]:
+            left, dropped = opened.submit("b", int), opened.submit("b", int)
+            tasks = [asyncio.create_task(outcome_of(turn)) for turn in (left, dropped)]
+            await asyncio.sleep(0)
+            tasks[0].cancel()
+            await asyncio.wait(tasks[:1])
+            opened.close()
+            await asyncio.wait(tasks[1:])
+            return left.cancelled(), tasks[1].cancelled()
+
+        assert asyncio.run(scene()) == (True, True)
+        gate.set()
+
+
+def test_the_line_of_a_caller_keeps_its_place_when_one_of_its_calls_is_cancelled() -> None:
+    ran: list[str] = []
+    with lane(1) as opened:
+        gate = held(opened, "x")
+        first = opened.submit("a", lambda: ran.append("never"))
+        turns = [opened.submit(caller, partial(ran.append, caller)) for caller in ("a", "b")]
+        assert first.cancel()
+        gate.set()
+        for turn in turns:
+            turn.result(DEADLINE)
+    assert ran == ["a", "b"]
 
 
 def test_what_runs_cannot_be_cancelled_and_gives_its_result() -> None:

@@ -72,13 +72,14 @@ def questions(dialect: SqlDialect, within: Cell) -> Iterator[SqlStatement]:
     distinct = DistinctSlice(**known, spans=both, keys=("account",), counted="account", groups=groups)
     some = pl.DataFrame({"account": [1, 2], "memo": [0, 0]})
     leaves = RowSlice(**known, span=JANUARY, columns=(DATE, "account", "memo"), limit=9, leaves=some[["account"]])
-    texts = [StatementText(dialect, rows_of(dialect), within) for _ in range(6)]
+    texts = [StatementText(dialect, rows_of(dialect), within) for _ in range(7)]
     yield texts[0].sums(touched, ("account",), (amount,), (amount.column,))
     yield texts[1].last_known(last, touched, ())
     yield texts[2].distinct(distinct, touched)
     yield texts[3].rows(leaves, months, JANUARY, ())
     yield texts[4].days(months)
     yield texts[5].least(months, ["account"])
+    yield texts[6].rows(replace(leaves, is_ordered=False), months, JANUARY, ())
 
 
 @clouds
