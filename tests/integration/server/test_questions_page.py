@@ -2,7 +2,8 @@
 
 A section of the page names the folder of its books and may begin with SQL that makes views of their files. Under each
 question stand its calls, one line of JSON each, and the SQL of what the last one answers: the columns `row`, `row2` …
-are the members or the key of a row, all others its figures, column by column; `ratio(a, b)` is an exact fraction.
+are the members or the key of a row, all others its figures, column by column; `ratio(a, b)` is an exact fraction. A
+column `says` has texts that notes of the answer hold. Calls before the last may be refused; each says what mends it.
 """
 
 import csv
@@ -20,36 +21,43 @@ from typing import Any
 import duckdb
 import pytest
 
+from benches.tokens import TYPICAL, counted
 from engine.instance.read import STATE
+from server.stores.memory import REFERENCE
+from tests.support.answers.reader import filled_in
 from tests.support.books.loads import DATA, ROOT, load_feeds
-from tests.support.service.servers import connected, serving
+from tests.support.service.servers import Called, McpBooks, connected, serving
 
 PAGE = ROOT / "docs" / "questions.md"
 LOOKUPS = ("search_hierarchy", "list_kpis", "list_scenarios", "list_dimensions", "svc_orientation")
 PUBLIC = {"TAT-QA, which lies beside the project": DATA / "public" / "tatqa"}
 SCRIPTS = ("eval_chart_transform",)
 MAX_CALLS = Decimal("1.3")  # a question, on average, calls that look up names included
+MAX_TOKENS = 700  # of all answers to a question, on average
+DRIFT = Fraction(1, 50)  # of tokens: answers of another day or version differ a little
 DIGITS = Fraction(1, 10**14)  # relative; a figure without an end is told in 15 digits
 Row = tuple[tuple[str, ...], tuple[Fraction | None, ...]]
 
 
 @dataclass(frozen=True)
 class PageQuestion:
-    """A question of the page, its calls, and the SQL of its answer."""
+    """A question of the page, its calls, the SQL of its answer, and the SQL of what notes say."""
 
     text: str
     calls: Sequence[tuple[str, Mapping[str, Any]]]
-    gold: str
+    gold: Sequence[str]
+    says: Sequence[str]
 
 
 @dataclass(frozen=True)
 class PageSection:
-    """Questions of the same books: the folder of their instance and files, and the SQL of views of these."""
+    """Questions of the same books: the folder of their instance and files, the SQL of views of these, their tokens."""
 
     title: str
     folder: Path
     views: str
     questions: Sequence[PageQuestion]
+    tokens: int  # of all answers
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -68,18 +76,24 @@ def section_of(text: str) -> PageSection:
     head, *questions = text.split("\n### ")
     (told,) = re.findall(r"^Books: (.*)\.$", head, re.MULTILINE)
     linked = re.search(r"\]\((.*)\)", told)
+    (tokens,) = re.findall(r"^Answers: ([\d,]+) tokens\.$", head, re.MULTILINE)
     return PageSection(
         title=head.splitlines()[0],
         folder=PAGE.parent / linked[1] if linked else PUBLIC[told],
         views="".join(blocks(head, "sql")),
-        questions=[
-            PageQuestion(
-                text=question.splitlines()[0],
-                calls=[call_of(line) for block in blocks(question, "json") for line in block.splitlines()],
-                gold="".join(blocks(question, "sql")),
-            )
-            for question in questions
-        ],
+        questions=[question_of(question) for question in questions],
+        tokens=int(tokens.replace(",", "")),
+    )
+
+
+def question_of(text: str) -> PageQuestion:
+    """Return a question of the page."""
+    queries = blocks(text, "sql")
+    return PageQuestion(
+        text=text.splitlines()[0],
+        calls=[call_of(line) for block in blocks(text, "json") for line in block.splitlines()],
+        gold=[query for query in queries if " AS says" not in query],
+        says=[query for query in queries if " AS says" in query],
     )
 
 
@@ -119,9 +133,9 @@ def fraction(cell: object) -> Fraction | None:
     return sum((Fraction(over) / Fraction(under or 1) for over, _, under in parts), Fraction(0))
 
 
-def gold_of(database: duckdb.DuckDBPyConnection, question: PageQuestion) -> list[Row]:
+def gold_of(database: duckdb.DuckDBPyConnection, query: str) -> list[Row]:
     """Return the rows that SQL computes; a row without members is the total."""
-    answered = database.sql(question.gold)
+    answered = database.sql(query)
     keys = [at for at, name in enumerate(answered.columns) if name.startswith("row")]
     return [
         (
@@ -133,7 +147,10 @@ def gold_of(database: duckdb.DuckDBPyConnection, question: PageQuestion) -> list
 
 
 def rows_of(answer: Mapping[str, Any]) -> Iterator[Row]:
-    """Yield the rows of an answer: of a report, a statement, an explained variance, or inspected rows."""
+    """Yield the rows of an answer: of a report, a statement, an explained variance, a search, or inspected rows."""
+    if "hierarchy_nodes" in answer:
+        yield from (((hit["dimension"], hit["id"]), ()) for hit in (*answer["records"], *answer["hierarchy_nodes"]))
+        return
     if "source_key" in answer:
         yield from inspected_rows(answer)
         return
@@ -165,6 +182,36 @@ def is_equal(told: Fraction | None, gold: Fraction | None) -> bool:
     return told == gold if told is None or gold is None else abs(told - gold) <= abs(gold) * DIGITS
 
 
+def lacking(database: duckdb.DuckDBPyConnection, question: PageQuestion, answer: Mapping[str, Any]) -> Sequence[str]:
+    """Return the texts that SQL makes and no note of an answer holds."""
+    messages = [note["message"] for note in answer.get("notes", ())]
+    texts = [text for query in question.says for (text,) in database.sql(query).fetchall()]
+    assert len(texts) >= len(question.says)
+    return [text for text in texts if not any(text in message for message in messages)]
+
+
+def is_answered(database: duckdb.DuckDBPyConnection, question: PageQuestion, answer: Mapping[str, Any]) -> bool:
+    """Tell whether an answer has the rows and figures of the SQL, and notes with its texts."""
+    told = list(rows_of(answer))
+    golds = [gold_of(database, query) for query in question.gold]
+    return not lacking(database, question, answer) and all(
+        [row for row, _ in told] == [row for row, _ in gold]
+        and all(
+            len(ours) == len(theirs) and all(map(is_equal, ours, theirs))
+            for (_, ours), (_, theirs) in zip(told, gold, strict=True)
+        )
+        for gold in golds or [[]]
+    )
+
+
+def answers_of(question: PageQuestion, client: McpBooks) -> Sequence[Called]:
+    """Return what the calls of a question are answered; those before the last may be refused, and name the next try."""
+    called = [client.call(tool, **arguments) for tool, arguments in question.calls]
+    assert not called[-1].is_error, called[-1].result
+    assert all(each.result["valid"] for each in called if each.is_error)
+    return called
+
+
 @pytest.mark.parametrize("section", SECTIONS, ids=[section.title for section in SECTIONS])
 def test_the_questions_of_a_section_have_their_answers(section: PageSection, tmp_path: Path) -> None:
     if section.folder in PUBLIC.values() and not DATA.exists():
@@ -174,22 +221,24 @@ def test_the_questions_of_a_section_have_their_answers(section: PageSection, tmp
     load_feeds(books, books / STATE)
     database = tables_of(folder)
     database.execute(section.views)
-    wrong = []
+    wrong, tokens = [], 0
     with serving(books, books / STATE) as server, connected(server.url, "auto") as client:
         for question in section.questions:
-            *_, answer = [client.ask(tool, **arguments) for tool, arguments in question.calls]
-            told, gold = list(rows_of(answer)), gold_of(database, question)
-            same = [row for row, _ in told] == [row for row, _ in gold] and all(
-                len(ours) == len(theirs) and all(map(is_equal, ours, theirs))
-                for (_, ours), (_, theirs) in zip(told, gold, strict=True)
-            )
-            if not same:
-                wrong.append((question.text, told, gold, answer.get("notes")))
+            called = answers_of(question, client)
+            tokens += sum(counted(REFERENCE.sub(TYPICAL, each.text)) for each in called)
+            if not is_answered(database, question, filled_in(called[-1].result)):
+                wrong.append((question.text, called[-1].text))
     assert not wrong
+    assert abs(tokens - section.tokens) <= tokens * DRIFT, f"{tokens:,} tokens"
 
 
-def test_a_question_takes_few_calls_and_no_script() -> None:
+def test_a_question_takes_few_calls_few_tokens_and_no_script() -> None:
     tools = [[tool for tool, _ in question.calls] for question in QUESTIONS]
     assert all(tools)
     assert not {tool for calls in tools for tool in calls} & {*SCRIPTS}
-    assert mean(Decimal(len(calls)) for calls in tools) <= MAX_CALLS
+    calls = mean(Decimal(len(calls)) for calls in tools)
+    tokens = Decimal(sum(section.tokens for section in SECTIONS)) / len(QUESTIONS)
+    assert calls <= MAX_CALLS
+    assert tokens <= MAX_TOKENS
+    told = f"{len(QUESTIONS)} questions take {calls:.2f} calls and {tokens:.0f} tokens of answers each"
+    assert told in " ".join(PAGE.read_text(encoding="utf-8").split())
