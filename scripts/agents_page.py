@@ -17,7 +17,7 @@ from tests.support.service.servers import Called, connected, serving
 PAGE = Path(__file__).parents[1] / "docs" / "agents.md"
 HEAD = """# Worked conversations
 
-Fourteen questions that people ask of their books, each with the calls that a model makes on the demo, the tokens
+Questions that people ask of their books, each with the calls that a model makes on the demo, the tokens
 (o200k) that it reads of each answer, and what it can say then. `…` stands for what this page leaves out of a long
 answer. `make docs` writes this page from a server of the demo, figures included.
 

@@ -16,6 +16,7 @@ from scripts.spoken_answers import (
     large_customers,
     large_invoices,
     largest,
+    not_dated,
     not_there,
     outstanding,
     price_or_volume,
@@ -162,6 +163,27 @@ CONVERSATIONS = (
             ),
         ),
         answer=not_there,
+    ),
+    Conversation(
+        question="Which invoices are overdue?",
+        calls=(
+            PageCall(
+                why="Nothing that a caller sees is called so; the note says what was looked through, and what was not.",
+                tool="search_hierarchy",
+                arguments=fixed(query="overdue"),
+            ),
+            PageCall(
+                why="The texts of rows, which the note names; `summary` counts without showing rows.",
+                tool="inspect_rows",
+                arguments=fixed(source_key="gl", scenario_id="actual", text="overdue", summary=True, **SEPTEMBER),
+            ),
+            PageCall(
+                why="What the books have instead.",
+                tool="run_metric",
+                arguments=fixed(metrics=["receivables"], scenarios=[{"scenario": "actual"}], period_start="2026-09"),
+            ),
+        ),
+        answer=not_dated,
     ),
     Conversation(
         question="Sum up the first half for the board, with the file.",

@@ -68,6 +68,17 @@ def drawn(told: Told) -> str:
     return f"{chart['summary']} The picture shows it."
 
 
+def not_dated(told: Told) -> str:
+    """Answer what the books do not hold, and what they hold instead."""
+    search, rows, report = told
+    (note,) = search["notes"]
+    return (
+        f"The books do not say. Nothing in them is called {note['names'][0]}, and of the texts of all postings of "
+        f"January to September 2026 {rows['total_rows'] or 'none'} holds the word. They hold the balance of receivables, EUR "
+        f"{money(report['rows'][0]['values'][0])} at the end of September, without days on which invoices are due."
+    )
+
+
 def not_there(told: Told) -> str:
     """Answer a question about what the books do not have."""
     listed, refused = told
