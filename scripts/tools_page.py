@@ -59,7 +59,8 @@ A report says each thing once.
    there, as for a total, is left out.
 2. Join the own `drill` of the column or scenario, of the row and of the metric, in this order. Later parts win;
    `filters` are joined by key. A row or metric with `drill: null` has no rows to show.
-3. Make one call for each of `sides`, subtracting those with the `sign` `-`, and one for each of `operands` of the row
+3. A column `var(a,b)` or `var_pct(a,b)` takes one call with `scenario_id` a and one with b, which is subtracted. Make
+   one call for each of `sides`, subtracting those with the `sign` `-`, and one for each of `operands` of the row
    or metric: a text is the filter `metric`, an object is joined.
 """
 Json = Mapping[str, Any]

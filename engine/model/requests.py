@@ -233,10 +233,10 @@ class RowsRequest(Request):
     source_key: str
     """From list_inspection_sources."""
     scenario_id: str
-    """Id of list_scenarios, or id/variant."""
+    """Of list_scenarios: id, id/variant or id@py."""
     filters: dict[str, str | tuple[str, ...] | Exclusion] = field(default_factory=dict)
     """As in run_metric; keys from get_inspection_schema. `metric` (key, or statement.line) keeps the rows of that
-    figure, with what each contributes. `scenario` (a shifted view A@py or a blend of scenario_id A) reads its days."""
+    figure, with what each contributes. `scenario` (a blend of scenario_id) reads its days."""
     columns: tuple[str, ...] | None = None
     """Of get_inspection_schema; else all."""
     limit: int | None = None

@@ -96,6 +96,7 @@ def row_query(asked: RowsRequest, reader: Reader, cap: int) -> RowQuery:
         period=period,
         selected=select_periods(period, filters.by_time, calendar) if period else (),
         asked={key: (ids,) if isinstance(ids, str) else ids for key, ids in asked.filters.items()}
+        | ({"scenario": (side.key,)} if side and side.shifts else {})
         | {known.dimension.key: known.asked for known in filters.by_member}
         | dict(filters.by_time),
         filters=filters.by_member,
@@ -160,8 +161,7 @@ def one(key: str, ids: str | Selection) -> str:
 def resolve_view(request: RowsRequest, view: str | None, reader: Reader) -> tuple[Side | None, int]:
     """Return the side to inspect and the position of the scenario in it; None for an unknown scenario.
 
-    Raises BadArguments for what is no reference, and if the scenario is a shifted view, blend or variance, or is not
-    part of `view`.
+    Raises BadArguments for what is no reference, and if the scenario is a blend or variance, or is not part of `view`.
     """
     scenario = request.scenario_id
     try:
@@ -171,15 +171,17 @@ def resolve_view(request: RowsRequest, view: str | None, reader: Reader) -> tupl
         raise
     if isinstance(asked, Variance):
         raise BadArguments(
-            f"{quoted([scenario])} is a variance; inspect each side in a call of its own.",
+            f"{quoted([scenario])} is a variance: inspect {asked.a.key}, then {asked.b.key}, in a call each, and "
+            "subtract the second.",
             field="scenario_id",
             got=scenario,
             valid=reader.scenarios,
+            example=view_example([asked.a.key], request, reader),
         )
-    if asked is not None and (asked.shifts or len(asked.terms) > 1):
+    if asked is not None and len(asked.terms) > 1:
         raise BadArguments(
-            f"scenario_id takes a scenario or scenario/variant, and {quoted([scenario])} is a view of some. Name the "
-            "scenario, and the view in filters.scenario.",
+            f"scenario_id takes one scenario, and {quoted([scenario])} is a blend: inspect each of its scenarios in a "
+            "call of its own, with the blend in filters.scenario.",
             field="scenario_id",
             got=scenario,
             valid=reader.scenarios,
@@ -188,13 +190,13 @@ def resolve_view(request: RowsRequest, view: str | None, reader: Reader) -> tupl
     if asked is None or view is None:
         return asked, 0
     side = resolve_reference(view, "filters.scenario", reader)
-    if not isinstance(side, Side) or asked.terms[0] not in side.terms:
+    if not isinstance(side, Side) or asked.terms[0] not in side.terms or (asked.shifts and asked != side):
         raise BadArguments(
             f"filters.scenario {quoted([view])} is no view of {echo(scenario)}: a shifted view or a blend of which it "
             "is a part.",
             field="filters.scenario",
             got=view,
-            example=view_example([f"{scenario}@ytd"], request, reader),
+            example=view_example([scenario if asked.shifts else f"{scenario}@ytd"], request, reader),
         )
     return side, side.terms.index(asked.terms[0])
 
@@ -204,7 +206,7 @@ def refuse_uneven_view(side: Side, period: PeriodRange, request: RowsRequest, re
     try:
         refuse_uneven([ScenarioColumn(side, side.key)], (period.grain,), reader.catalogue.calendar)
     except BadArguments as refused:
-        refused.field = "filters.scenario"
+        refused.field = "filters.scenario" if "scenario" in request.filters else "scenario_id"
         refused.example = view_example(refused.did_you_mean, request, reader)
         raise
 
@@ -215,9 +217,10 @@ def view_example(references: Iterable[object], request: RowsRequest, reader: Rea
         side = resolve(str(reference), reader.scenarios)
         if isinstance(side, Side):
             filters = {key: ids for key, ids in as_sent(request.filters).items() if key != "scenario"}
-            view = {} if side.key == side.terms[0].key else {"scenario": side.key}
+            is_blend = len(side.terms) > 1
+            view = {"scenario": side.key} if is_blend else {}
             return {
-                "scenario_id": side.terms[0].key,
+                "scenario_id": side.terms[0].key if is_blend else side.key,
                 **({"filters": {**filters, **view}} if request.filters or view else {}),
             }
     return None

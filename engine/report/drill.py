@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import DimensionKind
-from engine.model.scenarios import Reference, Side
+from engine.model.scenarios import Reference, ScenarioTerm, Side
 from engine.model.scope import ALL
 from engine.model.stopping import watched
 from engine.plans.expressions import Expression, FormulaExpression, OwnExpression, operands_of, terms_of
@@ -76,7 +76,7 @@ def calls_within(
         own = isinstance(operand, OwnExpression)
         read = own_read(operand, within, plan.column_read) if isinstance(operand, OwnExpression) else within
         for term in read.side.terms if own else read.side.terms[:1]:
-            part: Drill = {"scenario_id": term.key, "filters": {"scenario": read.side.key}} if own else {}
+            part = term_drill(term, read.side) if own else {}
             compared = sorted(within.scope or (term.scenario.id,)) if narrows else ()
             part = joined(part, {"filters": {"compared_with": compared}}) if compared else part
             yield joined(figure_drill(operand, plan), part)
@@ -120,11 +120,16 @@ def column_drill(reference: Reference, readings: Sequence[ColumnRead], plan: Fig
 
 def side_drills(sign: str, reading: ColumnRead) -> Iterator[Drill]:
     """Yield one part for each scenario of a side, with its sign."""
-    side = reading.side
-    view = {"scenario": side.key} if side.shifts or len(side.terms) > 1 else {}
     compared = {"compared_with": sorted(reading.shared)} if reading.shared else {}
-    for term in side.terms:
-        yield joined({"sign": sign, "scenario_id": term.key}, {"filters": {**view, **compared}})
+    for term in reading.side.terms:
+        yield joined({"sign": sign}, term_drill(term, reading.side), {"filters": compared})
+
+
+def term_drill(term: ScenarioTerm, side: Side) -> Drill:
+    """Return the part of one scenario of a side: the side by its name, of a blend the scenario and the blend."""
+    if len(side.terms) > 1:
+        return {"scenario_id": term.key, "filters": {"scenario": side.key}}
+    return {"scenario_id": side.key}
 
 
 def joined(*parts: Drill) -> Drill:

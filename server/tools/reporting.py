@@ -172,9 +172,9 @@ EXPLAIN = (
 ROWS = (
     "Show, order, search, count or sum the rows behind figures. For a cell of a report, fill the result's `drill` from "
     "the cell's row and column (or metric and scenario; leave out a key without a value), and join their own `drill` "
-    "(filters too; the row's win): contribution_total is the cell. `sides` of a column take a call each, counted with "
-    "its sign, `operands` of a row or metric too. Otherwise call get_inspection_schema first. truncated: cut at the "
-    "limit; agent_truncated: read, but not all shown. When a widget shows the grid, interpret it."
+    "(filters too; the row's win): contribution_total is the cell. A variance var(a,b) takes scenario_id a, less b; "
+    "`sides` (signed) and `operands` a call each. Otherwise call get_inspection_schema first. truncated: cut at the "
+    "limit; agent_truncated: not all shown. When a widget shows the grid, interpret it."
 )
 
 REPORTING = (

@@ -241,8 +241,13 @@ def test_rows_and_explanations_refuse_them_alike(tmp_path: Path) -> None:
     asked = {"metric": "revenue", "scenario": "actual@pm"}
     with pytest.raises(BadArguments) as refused:
         rows_of(books, period_start="2026-Q1", filters=asked)
-    assert (refused.value.field, refused.value.example["filters"]["scenario"]) == ("filters.scenario", "actual@pp")
+    assert (refused.value.field, refused.value.example["scenario_id"]) == ("filters.scenario", "actual@pp")
     assert rows_of(books, period_start="2026-02", filters=asked)["contribution_total"] == 1
+    with pytest.raises(BadArguments) as refused:
+        rows_of(books, scenario_id="actual@pm", period_start="2026-Q1", filters={"metric": "revenue"})
+    assert (refused.value.field, refused.value.example["scenario_id"]) == ("scenario_id", "actual@pp")
+    alone = rows_of(books, scenario_id="actual@pm", period_start="2026-02", filters={"metric": "revenue"})
+    assert alone["contribution_total"] == 1
     found = explained(books, "revenue", "entity", period="2026-02", scenarios=sides)
     assert dict(contributions(found.lists[0])) == {"DE": 2 - 1}
 

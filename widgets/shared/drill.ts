@@ -1,7 +1,7 @@
 // The drill of a cell: the inspect_rows calls behind it, joined from the parts of its row and its column.
 //
-// Filters are joined too and the row's win. A column with sides has a call for each, counting with its sign; a row or
-// column with operands one for each of them.
+// Filters are joined too and the row's win. A column with sides has a call for each, counting with its sign: those of a
+// variance follow from its reference unless they are said. A row or column with operands has one for each of them.
 
 import { fields, isFields, list, text } from "./shape";
 import type { Fields } from "./shape";
@@ -15,10 +15,16 @@ const OF_PARTS = ["sides", "operands", "sign", "tool", "add_filters_of_this_call
 
 export function calls(row: unknown, column: unknown): readonly Call[] {
   const [line, scenario] = [fields(row), fields(column)];
-  const sides = parts(scenario.sides);
+  const sides = parts(scenario.sides ?? sidesOf(text(scenario.scenario_id)));
   const operands = parts(line.operands ?? scenario.operands);
   const found = sides.flatMap((side) => operands.map((operand) => call(joined(scenario, side, line, operand))));
   return found.every(({ args }) => isComplete(args)) ? found : [];
+}
+
+/** The sides of a variance, as a template names it in place of a scenario. */
+function sidesOf(reference: string): readonly Fields[] | undefined {
+  const [, first, second] = /^var(?:_pct)?\(([^(),]+),([^(),]+)\)$/.exec(reference) ?? [];
+  return first && second ? [{ scenario_id: first }, { sign: "-", scenario_id: second }] : undefined;
 }
 
 const parts = (found: unknown): readonly Fields[] => (Array.isArray(found) ? list(found).map(fields) : [{}]);

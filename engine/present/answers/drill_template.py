@@ -2,7 +2,8 @@
 
 To put the call of a cell together, a reader fills the placeholders from the row, column, metric and scenario of the
 cell. A placeholder without a value, as for a total, goes with its key. The reader then joins the own parts of the
-column or scenario, of the row and of the metric; later parts win.
+column or scenario, of the row and of the metric; later parts win. A column `var(a,b)` without `sides` has a call for
+a, and one for b, which is subtracted.
 """
 
 from collections import Counter
@@ -18,7 +19,7 @@ from engine.report.drill import joined
 
 TOOL = "inspect_rows"
 OF_A_COLUMN = ("scenario_id", "sides")  # parts that no other column shares
-FILTERS_OF_A_COLUMN = ("scenario", "compared_with")
+FILTERS_OF_A_COLUMN = VIEW, COMPARED = "scenario", "compared_with"
 PERIOD = ("period_start", "period_end")
 Members = tuple[ReportMember, ...]
 
@@ -69,7 +70,7 @@ class DrillTemplate(Struct, frozen=True, dict=True):
             column = self.report.columns[at]
             call, said = dict(column.drill), {"scenario_id": column.scenario}
             if "sides" in call:
-                call["sides"] = sides_json(call["sides"])
+                call = without_sides(call, column.scenario)
         if members is None:
             return drill_field(differing(call, joined(self._fixed, said)))
         return drill_field(differing(joined(call, self.report.drill.at(members)), joined(self._filled(members), said)))
@@ -198,6 +199,21 @@ def is_placeholder(text: object) -> bool:
 def sides_json(sides: Sequence[Drill]) -> list[Json]:
     """Return the sides of a column without the sign of those that are added."""
     return [{key: part for key, part in side.items() if (key, part) != ("sign", "+")} for side in sides]
+
+
+def without_sides(call: Drill, reference: str) -> Drill:
+    """Return the call of a column without the sides that its reference says: those of a variance, a scenario each.
+
+    Both are compared with what either is compared with: what narrows one side leaves the other as it is, or narrows it.
+    """
+    sides = sides_json(call["sides"])
+    names = ",".join(side["scenario_id"] for side in sides)
+    has_blend = any(VIEW in side.get("filters", {}) for side in sides)
+    if has_blend or reference not in (f"var({names})", f"var_pct({names})"):
+        return {**call, "sides": sides}
+    compared = sorted({key for side in sides for key in side.get("filters", {}).get(COMPARED, ())})
+    rest = {key: part for key, part in call.items() if key != "sides"}
+    return joined(rest, {"filters": {COMPARED: compared}}) if compared else rest
 
 
 def differing(call: Drill, shared: Drill) -> Json:

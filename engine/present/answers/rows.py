@@ -223,7 +223,7 @@ METRIC_FILTER = (
 )
 VIEW = (
     "A shifted view of scenario_id such as actual@py, or a blend such as actual+forecast: keeps what it reads of this "
-    "scenario for the range asked for."
+    "scenario for the range asked for. A view of one scenario may stand in scenario_id itself."
 )
 COMPARED = "Scenario ids that a variance compares scenario_id with: keeps the rows that may be seen of all of them."
 OTHER_SOURCES = "A source works by its key alone: get_inspection_schema describes it."

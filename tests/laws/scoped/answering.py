@@ -29,6 +29,7 @@ print(df.rows()[:50])
 result = [{'at': str(i), 'n': i, 'every': str(row)[:1500]} for i, row in enumerate(df.rows()[:50])]
 """
 VERSIONS = ("catalogue_version", "data_version", "data_ref")
+OF_SCENARIOS = ("filters", "notes", "drill")  # empty without what is of one scenario
 OF_PROFILES = "scope"  # of an orientation: what allow-lists name, and books without profiles have none
 OF_ONE_LOAD = ("load_id", "loaded_at", "started_at", "finished_at", "seconds")
 OF_THE_WHOLE = (  # of a feed and its loads: told only to who reads all that it brings
@@ -133,7 +134,7 @@ def held_by_all(part: Any) -> Any:
         kept = {key: held_by_all(known) for key, known in part.items() if key not in ("freshness", "compared_with")}
         if kept.keys() == {"filters"} and kept["filters"].keys() == {"metric"}:
             return kept["filters"]["metric"]  # an operand that nothing but its metric tells apart
-        return {key: known for key, known in kept.items() if key not in ("filters", "notes") or known}
+        return {key: known for key, known in kept.items() if known not in ({}, []) or key not in OF_SCENARIOS}
     if isinstance(part, Sequence) and not isinstance(part, str):
         return [held_by_all(known) for known in part if not says_more_is_seen(known)]
     return part

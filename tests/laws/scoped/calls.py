@@ -294,7 +294,7 @@ def inspected(draw: st.DrawFn, compared: Sequence[str] = ()) -> dict[str, Any]:
     names = ("date", "product", "region", "customer", "amount", "value", "fte", AXIS, "scenario", "text")
     shown = st.lists(st.sampled_from(names), max_size=2)
     optional = {"limit": st.sampled_from((1, 1, 2, 2, 5, 5, 5000, 0))}
-    needed = {"source_key": misspelt([source]), "scenario_id": scenarios}
+    needed = {"source_key": misspelt([source]), "scenario_id": st.one_of(scenarios, scenarios, sides)}
     asked: dict[str, Any] = draw(st.fixed_dictionaries(needed, optional=optional))
     if draw(st.integers(0, 5)) == 1:
         asked["columns"] = draw(shown)

@@ -10,6 +10,7 @@ from engine.model.notes import BLANKS
 
 Json = dict[str, Any]
 PLACEHOLDER = re.compile(r"\{((?:row|column|metric|scenario)\.[^{}]+)\}")
+VARIANCE = re.compile(r"var(?:_pct)?\(([^(),]+),([^(),]+)\)")
 Inspect = Callable[[Json], Json]  # arguments of inspect_rows to its result
 
 
@@ -34,13 +35,19 @@ def calls(row: Json, column: Json) -> Iterator[tuple[str, str, Json]]:
     of_row = {} if row["kind"] == "total" else row
     template = dict(filled(column["template"], {"row": of_row, "column": column, "scenario": column, "metric": metric}))
     assert template.pop("tool") == "inspect_rows"
-    sides = column.get("drill", {}).get("sides") or [{}]
+    sides = column.get("drill", {}).get("sides") or sides_of(column["scenario"])
     for side, operand in product(sides, row.get("operands") or metric.get("operands") or [{}]):
         of_operand = {"filters": {"metric": operand}} if isinstance(operand, str) else operand
         call = joined(template, own[0] if "drill" in column else {}, side, *own["drill" in column :], of_operand)
         sign = call.pop("sign", "+")
         call.pop("sides", None)
         yield sign, call["filters"]["metric"], call
+
+
+def sides_of(reference: str) -> list[Json]:
+    """Return the sides that the reference of a column says, of whatever is no variance none of its own."""
+    variance = VARIANCE.fullmatch(reference)
+    return [{"scenario_id": variance[1]}, {"sign": "-", "scenario_id": variance[2]}] if variance else [{}]
 
 
 def calls_of_block(row: Json, column: Json) -> Iterator[tuple[str, Json]]:

@@ -8,7 +8,7 @@ import { calls } from "../../shared/drill";
 import { periodName, rangeWords } from "../../shared/periods";
 import type { Fields } from "../../shared/shape";
 
-const SIDES = [{ sign: "+", scenario_id: "actual" }, { sign: "-", scenario_id: "budget" }];
+const SIDES = [{ scenario_id: "actual", filters: { scenario: "actual+forecast" } }, { scenario_id: "forecast", filters: { scenario: "actual+forecast" } }, { sign: "-", scenario_id: "budget" }];
 const STATEMENT = {
   statement: "pnl",
   label: "Profit and loss",
@@ -17,9 +17,9 @@ const STATEMENT = {
   scale: 3,
   columns: [
     { alias: "A", scenario: "actual" },
-    { alias: "PY", scenario: "actual@py", period: { start: "2025-01", end: "2025-09" }, drill: { scenario_id: "actual", filters: { scenario: "actual@py" } } },
-    { alias: "V", scenario: "var(actual,budget)", drill: { sides: SIDES } },
-    { alias: "V%", scenario: "var_pct(actual,budget)", unit: "fraction", drill: { sides: SIDES } },
+    { alias: "PY", scenario: "actual@py", period: { start: "2025-01", end: "2025-09" } },
+    { alias: "V", scenario: "var(actual,budget@py)" },
+    { alias: "V%", scenario: "var_pct(actual+forecast,budget)", unit: "fraction", drill: { sides: SIDES } },
   ],
   rows: [
     { key: "h1", label: "Income", kind: "header" },
@@ -44,7 +44,7 @@ const BY_QUARTER = {
 };
 const METRICS = {
   metrics: [{ key: "revenue", label: "Revenue" }, { key: "margin", label: "Margin", unit: "fraction", operands: ["gross_profit", "revenue"] }],
-  scenarios: [{ alias: "Actuals", scenario: "actual" }, { alias: "V", scenario: "var(actual,budget)", drill: { sides: SIDES } }],
+  scenarios: [{ alias: "Actuals", scenario: "actual" }, { alias: "V", scenario: "var(actual,budget)" }],
   period: { start: "2026-09", end: "2026-09" },
   currency: "EUR",
   dimensions: ["customer"],
@@ -113,9 +113,14 @@ test("a statement's cells have their calls: shifts, sides, operands, and none wh
   const whole = { source_key: "gl", period_start: "2026-01", period_end: "2026-09" };
   const filters = { metric: "pnl.revenue", entity: "DE01" };
   assert.deepEqual(behind(table, 1, 0), [["+", { ...whole, scenario_id: "actual", filters }]]);
-  assert.deepEqual(behind(table, 1, 1), [["+", { ...whole, scenario_id: "actual", filters: { ...filters, scenario: "actual@py" } }]]);
+  assert.deepEqual(behind(table, 1, 1), [["+", { ...whole, scenario_id: "actual@py", filters }]]);
   assert.deepEqual(behind(table, 1, 2), [
     ["+", { ...whole, scenario_id: "actual", filters }],
+    ["-", { ...whole, scenario_id: "budget@py", filters }],
+  ]);
+  assert.deepEqual(behind(table, 1, 3), [
+    ["+", { ...whole, scenario_id: "actual", filters: { ...filters, scenario: "actual+forecast" } }],
+    ["+", { ...whole, scenario_id: "forecast", filters: { ...filters, scenario: "actual+forecast" } }],
     ["-", { ...whole, scenario_id: "budget", filters }],
   ]);
   assert.deepEqual(behind(table, 3, 0), [
