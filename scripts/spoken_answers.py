@@ -74,8 +74,9 @@ def not_dated(told: Told) -> str:
     (note,) = search["notes"]
     return (
         f"The books do not say. Nothing in them is called {note['names'][0]}, and of the texts of all postings of "
-        f"January to September 2026 {rows['total_rows'] or 'none'} holds the word. They hold the balance of receivables, EUR "
-        f"{money(report['rows'][0]['values'][0])} at the end of September, without days on which invoices are due."
+        f"January to September 2026 {rows['total_rows'] or 'none'} holds the word. They hold the balance of "
+        f"receivables, EUR {money(report['rows'][0]['values'][0])} at the end of September, without "
+        "days on which invoices are due."
     )
 
 
