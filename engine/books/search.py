@@ -52,6 +52,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     code: str | None
     path: tuple[str, ...]
     why: str
+    parent: str | None = None  # the id of the node that ends the path
 
 
 class SearchResult(Struct, frozen=True, kw_only=True):
@@ -353,12 +354,13 @@ def first_ids(dimension: str, count: int, reader: Reader) -> Iterator[str]:
 def hits(rows: Rows, index: Index, reader: Reader) -> tuple[Hit, ...]:
     """Return the Hits of some rows."""
     each = index.texts[pl.Series([row for _, row in rows], dtype=pl.UInt32)].iter_rows() if rows else ()
-    paths = Paths(index, reader)
-    hits = []
+    paths, hits = Paths(index, reader), []
     for (rank, row), (member, name, code, parent, _, _) in zip(watched(rows), each, strict=True):
         dimension = index.dimension_of(row)
         path = () if parent is None else paths.below(dimension, parent)
-        hits.append(Hit(dimension=dimension, id=member, name=name, code=code, path=path, why=WHY[min(rank, SPELLED)]))
+        above = None if parent is None else paths.id_of(dimension, parent)
+        why = WHY[min(rank, SPELLED)]
+        hits.append(Hit(dimension=dimension, id=member, name=name, code=code, path=path, why=why, parent=above))
     return tuple(hits)
 
 
@@ -382,6 +384,10 @@ class Paths:
         for node, name in reversed(nodes):
             path = self._paths[dimension, node] = (*path, name)
         return path
+
+    def id_of(self, dimension: str, row: int) -> str:
+        """Return the id of a node, named by its first row in the dimension."""
+        return str(self._index.rows["id"][self._index.spans[dimension].start + row])
 
     def _read(self, dimension: str, row: int) -> tuple[str, int | None]:
         """Return the name of a node, by its posting leaf only if the reader sees that, and its first parent."""

@@ -87,8 +87,9 @@ def plain_rows(reader: Reader, dimension: str | None) -> Iterator[PlainRow]:
         for member in (*members.ids(), UNASSIGNED):
             if member in reader.visible(key):
                 name, code = label_of(key, member, reader), code_of(key, member, reader)
-                path = path_of(key, member, reader)
-                hit = Hit(dimension=key, id=member, name=name, code=code, path=path, why="")
+                path, above = path_of(key, member, reader), members.path(member)
+                parent = above[-1] if above else None
+                hit = Hit(dimension=key, id=member, name=name, code=code, path=path, why="", parent=parent)
                 yield PlainRow(hit, key in trees)
 
 
@@ -114,9 +115,9 @@ def queries(draw: st.DrawFn, rows: list[PlainRow]) -> str | None:
     return draw(st.sampled_from((None, text, text.upper(), piece, piece, joined, two, written)))
 
 
-def shown(hits: tuple[Hit, ...]) -> list[tuple[str, str, str, str | None, str, tuple[str, ...]]]:
+def shown(hits: tuple[Hit, ...]) -> list[tuple[str, str, str, str | None, str, tuple[str, ...], str | None]]:
     """Return what hits say."""
-    return [(hit.why, hit.dimension, hit.name, hit.code, hit.id, hit.path) for hit in hits]
+    return [(hit.why, hit.dimension, hit.name, hit.code, hit.id, hit.path, hit.parent) for hit in hits]
 
 
 @pytest.mark.parametrize("many", [0, word_search.MANY])
@@ -145,7 +146,7 @@ def test_a_search_finds_what_a_look_at_each_member_finds(many: int, data: st.Dat
                 (True, found.hierarchy_nodes, found.more_nodes),
             ):
                 page = expected[is_node][offset : offset + limit]
-                each = [(why, hit.dimension, hit.name, hit.code, hit.id, hit.path) for why, hit in page]
+                each = [(why, hit.dimension, hit.name, hit.code, hit.id, hit.path, hit.parent) for why, hit in page]
                 assert shown(hits) == each, (query, dimension)
                 assert more is (len(expected[is_node]) > offset + limit)
 

@@ -1,5 +1,6 @@
 """The token budget of an answer: how long one is, the longest that fits, lists cut to fit, and parts of all answers."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import ceil
@@ -14,13 +15,18 @@ from engine.model.notes import Note, notes_as_data
 from engine.model.stopping import Stop, never
 
 # Token estimates. Tokenizers spend about one token on four characters of words, but on two characters of short numbers.
-# Digits cost most. The rest is mostly repeated keys and punctuation.
+# Digits cost most, and letters of ids that mix them with digits, such as UUIDs, as much. The rest is mostly repeated
+# keys and punctuation.
 
 
 Json = dict[str, Any]
 DIGITS = b"0123456789"
+LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+KINDS = bytes.maketrans(DIGITS + LETTERS, b"0" * len(DIGITS) + b"a" * len(LETTERS))
+MIXED = re.compile(rb"(?<![0-9A-Za-z])(?:[A-Za-z]++[0-9]|[0-9]++[A-Za-z])[0-9A-Za-z]*+")
+FEW_MIXED = 50  # letters after digits, which are not looked at
 TOKENS_PER_DIGIT = 0.75
-TOKENS_PER_BYTE = 0.3  # of anything else; together 9 to 39 % above what o200k takes: docs/tokens.md
+TOKENS_PER_BYTE = 0.3  # of anything else; together 8 to 39 % above what o200k takes: docs/tokens.md
 TOKENS_PER_VALUE = 0.9  # least tokens of a value in an array, with its comma
 
 
@@ -31,7 +37,8 @@ def tokens(result: Json) -> int:
 
 def tokens_of(text: bytes) -> int:
     """Return the estimated number of tokens of a text, rounded high."""
-    rest = len(text.translate(None, DIGITS))
+    plain = MIXED.sub(b"", text) if text.translate(KINDS).count(b"0a") > FEW_MIXED else text
+    rest = len(plain.translate(None, DIGITS))
     return int((len(text) - rest) * TOKENS_PER_DIGIT + rest * TOKENS_PER_BYTE)
 
 

@@ -322,10 +322,11 @@ def members_answer(results: Sequence[SearchResult], budget: int, stop: Stop) -> 
     """
     sections: dict[str, list[Json]] = {"records": [], "hierarchy_nodes": [], "metrics": [], "statements": []}
     sections["terms"] = []
+    listed: set[tuple[str, str]] = set()
     for found in results:
         name = {} if found.query is None else {"query": found.query}
-        sections["records"] += (hit_json(hit) | name for hit in found.records)
-        sections["hierarchy_nodes"] += (hit_json(hit) | name for hit in found.hierarchy_nodes)
+        sections["records"] += (hit_json(hit, listed) | name for hit in found.records)
+        sections["hierarchy_nodes"] += (hit_json(hit, listed) | name for hit in found.hierarchy_nodes)
         for metric in found.metrics:
             sections["metrics"].append({"key": metric.key, "label": metric.label, "domain": metric.domain} | name)
         for statement in found.statements:
@@ -349,13 +350,20 @@ def reading_json(reading: SeenReading) -> Json:
     return named | ({"means": reading.means} if reading.means else {})
 
 
-def hit_json(hit: Hit) -> Json:
-    """Return one member or node: its dimension is the key of a filter that selects it, its id the value."""
+def hit_json(hit: Hit, listed: set[tuple[str, str]]) -> Json:
+    """Return one member or node: its dimension is the key of a filter that selects it, its id the value.
+
+    A node below one that is `listed` before it has the id of its parent; any other, its path. It is listed then.
+    """
+    above: Json = {"path": list(hit.path)} if hit.path else {}
+    if hit.parent is not None and (hit.dimension, hit.parent) in listed:
+        above = {"parent": hit.parent}
+    listed.add((hit.dimension, hit.id))
     return {
         "dimension": hit.dimension,
         "id": hit.id,
         "name": hit.name,
         **({"code": hit.code} if hit.code is not None else {}),
-        **({"path": list(hit.path)} if hit.path else {}),
+        **above,
         **({"why": hit.why} if hit.why == CLOSE_SPELLING else {}),
     }

@@ -2,10 +2,13 @@
 
 from math import log2
 from random import Random
+from string import ascii_letters, ascii_lowercase, digits
 
 import pytest
+from msgspec.json import encode
 
-from engine.present.answers.budget import Json, LeftOut, fitted, tokens
+from benches.tokens import counted
+from engine.present.answers.budget import Json, LeftOut, fitted, tokens, tokens_of
 
 
 def answer_of(entries: list[str], few: int, left: LeftOut) -> Json:
@@ -49,3 +52,17 @@ def test_what_must_be_left_out_is_not_tried() -> None:
     assert found is not None
     assert len(found["entries"]) == 32
     assert min(tried) == 900
+
+
+@pytest.mark.parametrize(
+    "characters",
+    ["0123456789abcdef", "0123456789ABCDEF", ascii_lowercase + "234567", ascii_letters + digits],
+    ids=["hex", "HEX", "base32", "base62"],
+)
+@pytest.mark.parametrize("length", [12, 24, 36])
+def test_rows_of_random_ids_take_no_more_tokens_than_the_estimate(characters: str, length: int) -> None:
+    """As UUIDs of journals are: a tokenizer has no words for them."""
+    rng = Random(f"{characters}{length}")
+    rows = [["".join(rng.choices(characters, k=length)), "2026-03-05", rng.randrange(10**6) / 100] for _ in range(300)]
+    text = encode(rows)
+    assert counted(text.decode()) <= tokens_of(text) <= 1.4 * counted(text.decode())
