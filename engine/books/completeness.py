@@ -26,6 +26,7 @@ from engine.model.catalogue import (
 )
 from engine.model.errors import Refusal, quoted
 from engine.model.fact_store import ROWS, SPAN, Aggregate, Question, Slice
+from engine.model.figure_parts import FigureParts, figure_named
 from engine.model.functions import metrics_of
 from engine.model.members.member_sets import NULL_CODE, leaves_of_cut
 from engine.model.members.trees import HierarchyFault, RaggedNodes
@@ -272,7 +273,8 @@ def statement_bases(books: Books, statement: Statement) -> Iterator[Base]:
             case FormulaLine():
                 names += [name for name in metrics_of(line.formula) if name not in lines]
     for name in names:
-        yield from books.catalogue.bases_named(name)
+        figure, home = figure_named(name, books.catalogue)
+        yield from FigureParts.of(books.catalogue, figure, home=home).bases
 
 
 def count(number: int, leaf: str) -> str:

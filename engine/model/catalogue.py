@@ -11,7 +11,6 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
 from engine.model.exact import Exact
 from engine.model.formulas import FigureKind, FigureType, Formula
-from engine.model.functions import metrics_of
 from engine.model.scenarios import Scenario
 from engine.model.scope import AmountRange, Cut, Cuts, OwnCut
 from engine.model.vocabulary import InstanceTerms
@@ -347,41 +346,6 @@ class Catalogue(Struct, frozen=True, kw_only=True):
             moves = any(balance.over_time.rule is TimeRule.TO_DATE for balance in alike)
             if group.declared and not moves and bool(alike) is bool(balances):
                 yield group
-
-    def domains_of(self, metric: Metric) -> frozenset[str]:
-        """Return the domains whose facts a metric uses."""
-        return frozenset(base.domain for base in self.bases_of(metric))
-
-    def bases_of(self, metric: Metric) -> frozenset[Base]:
-        """Return the measured figures that a metric is made of."""
-        if isinstance(metric.body, Base):
-            return frozenset({metric.body})
-        return frozenset().union(*(self.bases_of(self.metrics[name]) for name in metrics_of(metric.body)))
-
-    def domains_of_line(self, line: Line, statement: Statement) -> frozenset[str]:
-        """Return the domains whose facts a line of a statement uses."""
-        return frozenset(base.domain for base in self.bases_of_line(line, statement))
-
-    def bases_of_line(self, line: Line, statement: Statement) -> frozenset[Base]:
-        """Return the measured figures that a line of a statement is made of."""
-        match line:
-            case HeaderLine():
-                return frozenset()
-            case MetricLine(metric=metric):
-                return self.bases_of(self.metrics[metric])
-            case RollupLine(base=base):
-                return frozenset({base})
-            case FormulaLine(formula=formula):
-                lines = {other.key: other for other in statement.lines}
-                each = (
-                    self.bases_of_line(lines[name], statement) if name in lines else self.bases_named(name)
-                    for name in metrics_of(formula)
-                )
-                return frozenset().union(*each)
-
-    def bases_named(self, name: str) -> frozenset[Base]:
-        """Return the measured figures of a metric, or of a line as `statement.line`."""
-        return self.bases_of(self.metrics[name]) if name in self.metrics else self.bases_of_line(*self.line_named(name))
 
     def line_named(self, name: str) -> tuple[Line, Statement]:
         """Return the line that `statement.line` names, with its statement."""

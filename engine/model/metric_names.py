@@ -21,11 +21,9 @@ from engine.model.catalogue import (
     RollupLine,
     Statement,
 )
-from engine.model.formulas import Formula
-from engine.model.functions import OwnOperand, metrics_of, own_operands_in, renamed
+from engine.model.figure_parts import FigureParts, PartsFinder
+from engine.model.functions import OwnOperand, renamed
 from engine.model.scenarios import Scenario, resolve_own_side
-
-OwnOperands = frozenset[OwnOperand]
 
 
 def keys_named(name: str, homes: Mapping[str, str]) -> list[str]:
@@ -48,35 +46,6 @@ def metrics_named(name: str, metrics: Mapping[str, Metric]) -> list[Metric]:
     return [metrics[key] for key in keys_named(name, {key: metric.domain for key, metric in metrics.items()})]
 
 
-def own_operands_below(formula: Formula | Base, catalogue: Catalogue, lines: Mapping[str, Line]) -> OwnOperands:
-    """Return the operands with a scenario or members of their own in a formula and those it names.
-
-    `lines` are those that it may name by their keys: of a statement, or none.
-    """
-    if isinstance(formula, Base):
-        return frozenset()
-    operands = own_operands_in(formula)
-    for name in metrics_of(formula):
-        if name in lines:
-            operands |= own_operands_of_line(lines[name], catalogue, lines)
-        elif name in catalogue.metrics:
-            operands |= own_operands_below(catalogue.metrics[name].body, catalogue, {})
-        else:
-            line, statement = catalogue.line_named(name)
-            operands |= own_operands_of_line(line, catalogue, {known.key: known for known in statement.lines})
-    return operands
-
-
-def own_operands_of_line(line: Line, catalogue: Catalogue, lines: Mapping[str, Line]) -> OwnOperands:
-    """Return the operands with a scenario or members of their own in a line and in what it names."""
-    match line:
-        case MetricLine(metric=metric):
-            return own_operands_below(catalogue.metrics[metric].body, catalogue, {})
-        case FormulaLine(formula=formula):
-            return own_operands_below(formula, catalogue, lines)
-    return frozenset()
-
-
 class NamesSeen(Struct, frozen=True):
     """What a caller sees of what formulas name. `sees` tells it of a dimension and a member."""
 
@@ -87,13 +56,15 @@ class NamesSeen(Struct, frozen=True):
 
     def metrics(self, catalogue: Catalogue) -> Mapping[str, Metric]:
         """Return the metrics that exist for the caller."""
-        return {key: metric for key, metric in catalogue.metrics.items() if self.shows_metric(metric, catalogue)}
+        parts_of = PartsFinder(catalogue).parts_of
+        return {key: metric for key, metric in catalogue.metrics.items() if self.shows(parts_of(metric))}
 
     def statements(self, catalogue: Catalogue) -> Mapping[str, Statement]:
         """Return the statements, with the lines that exist for the caller and without empty headers."""
         visible = {}
+        parts_of = PartsFinder(catalogue).parts_of
         for key, statement in catalogue.statements.items():
-            lines = [line for line in statement.lines if self.shows_line(line, statement, catalogue)]
+            lines = [line for line in statement.lines if self.shows(parts_of(line, statement))]
             followed = tuple(
                 line
                 for line, after in zip_longest(lines, lines[1:])
@@ -104,16 +75,9 @@ class NamesSeen(Struct, frozen=True):
                 visible[key] = replace(statement, lines=followed, covers=covers)
         return visible
 
-    def shows_metric(self, metric: Metric, catalogue: Catalogue) -> bool:
-        """Tell whether a metric exists for the caller."""
-        operands = own_operands_below(metric.body, catalogue, {})
-        return catalogue.domains_of(metric) <= set(self.domains) and all(map(self._shows_operand, operands))
-
-    def shows_line(self, line: Line, statement: Statement, catalogue: Catalogue) -> bool:
-        """Tell whether a line of a statement exists for the caller; a header does."""
-        operands = own_operands_of_line(line, catalogue, {other.key: other for other in statement.lines})
-        is_named = all(map(self._shows_operand, operands))
-        return is_named and catalogue.domains_of_line(line, statement) <= set(self.domains)
+    def shows(self, parts: FigureParts) -> bool:
+        """Tell whether a metric or line of some parts exists for the caller; a header, which has none, does."""
+        return parts.domains <= set(self.domains) and all(map(self._shows_operand, parts.own_operands))
 
     def _shows_operand(self, operand: OwnOperand) -> bool:
         is_named = not operand.own or resolve_own_side(operand.own, self.scenarios) is not None
@@ -130,8 +94,9 @@ def as_seen(catalogue: Catalogue, seen: NamesSeen) -> Catalogue:
     if not catalogue.shared_keys:
         return catalogue
     visible: dict[str, list[str]] = {bare: [] for bare in catalogue.shared_keys}
+    parts_of = PartsFinder(catalogue).parts_of
     for key, metric in catalogue.metrics.items():
-        if metric.bare in visible and seen.shows_metric(metric, catalogue):
+        if metric.bare in visible and seen.shows(parts_of(metric)):
             visible[metric.bare].append(key)
     names = {keys[0]: bare for bare, keys in visible.items() if len(keys) == 1}
     metrics = [metric_renamed(metric, names) for metric in catalogue.metrics.values()]

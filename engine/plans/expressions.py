@@ -9,7 +9,7 @@ from engine.model.aggregation import TimeRule
 from engine.model.calendar.periods import Grain
 from engine.model.catalogue import Base, DayKey
 from engine.model.evaluation import ColumnFormula
-from engine.model.exact import ONE, Exact
+from engine.model.exact import ONE, ZERO, Exact
 from engine.model.formulas import FigureKind, FigureType, Formula, is_linear, linear_terms
 from engine.model.functions import LENGTH_TYPES, renamed, replaced, uses_function
 from engine.model.scenarios import OwnSide
@@ -136,6 +136,25 @@ class FormulaExpression(Struct, frozen=True, eq=False, dict=True):
         return linear_terms(self.formula) is not None and all(part.adds_up for part in self.parts.values())
 
     @cached_property
+    def linear(self) -> Mapping[Base, Exact] | None:
+        """The bases that it adds up, each with what it counts for; None if it is not linear."""
+        found: dict[Base, Exact] = {}
+        part_terms: Mapping[Base, Exact] | None
+        for name, factor in linear_terms(self.formula) or ():
+            part = self.parts[name]
+            if isinstance(part, FormulaExpression):
+                part_terms = part.linear
+            elif isinstance(part, MeasureExpression) and not part.base.own:  # rows of its own members are others
+                part_terms = {part.base: ONE}
+            else:
+                return None
+            if part_terms is None:
+                return None
+            for base, coefficient in part_terms.items():
+                found[base] = found.get(base, ZERO) + factor * coefficient
+        return found or None
+
+    @cached_property
     def applies_function(self) -> bool:
         """Whether it applies a function, or any formula that it is made of does."""
         return uses_function(self.formula) or any(part.applies_function for part in self.parts.values())
@@ -221,26 +240,12 @@ def terms_of(expression: Expression) -> tuple[LinearTerm, ...] | None:
     """
     if isinstance(expression, MeasureExpression):
         return (LinearTerm(ONE, expression.base),)
-    terms = linear(expression)
-    if terms is None or len({term.base.domain for term in terms}) > 1:
+    terms = expression.linear if isinstance(expression, FormulaExpression) else None
+    if terms is None or len({base.domain for base in terms}) > 1:
         return None
-    adds_up = (term.base.over_members.is_additive and term.base.over_time.rule in TOGETHER for term in terms)
-    return tuple(terms) if all(adds_up) else None
-
-
-def linear(expression: Expression) -> list[LinearTerm] | None:
-    """Return the terms that a formula adds up, or None if it is not linear."""
-    if not isinstance(expression, FormulaExpression):
+    if not all(base.over_members.is_additive and base.over_time.rule in TOGETHER for base in terms):
         return None
-    found: list[LinearTerm] = []
-    for name, factor in linear_terms(expression.formula) or ():
-        part = expression.parts[name]
-        is_plain = isinstance(part, MeasureExpression) and not part.base.own  # rows of its own members are others
-        terms = [LinearTerm(ONE, base) for base in part.bases] if is_plain else linear(part)
-        if terms is None:
-            return None
-        found += [LinearTerm(factor * term.coefficient, term.base) for term in terms]
-    return found or None
+    return tuple(LinearTerm(coefficient, base) for base, coefficient in terms.items())
 
 
 def operands_of(expression: Expression) -> Iterator[Expression]:
@@ -255,16 +260,16 @@ def operands_of(expression: Expression) -> Iterator[Expression]:
 
 
 def parts_of(expression: Expression) -> Iterator[Expression]:
-    """Yield the linear figures below a formula, with repetitions."""
-    if isinstance(expression, OwnExpression):
-        own, part = expression.own, expression.part
-        for inner in [part] if terms_of(part) is not None else parts_of(part):
-            if isinstance(inner, OwnExpression):
-                yield OwnExpression(inner.part, own.then(inner.own), inner.name)
-            else:
-                yield OwnExpression(inner, own, expression.name)
-    for part in expression.parts.values() if isinstance(expression, FormulaExpression) else ():
-        if terms_of(part) is not None:
-            yield part
-        else:
-            yield from parts_of(part)
+    """Yield the linear figures below a formula, those of a formula that others name once for each side of its own."""
+    found = set[tuple[Expression, OwnSide | None]]()
+    pending: list[tuple[Expression, OwnSide | None, str]] = [(expression, None, "")]
+    while pending:
+        figure, own, name = pending.pop()
+        if isinstance(figure, OwnExpression):
+            side = figure.own if own is None else own.then(figure.own)
+            pending.append((figure.part, side, figure.name))
+        elif figure is not expression and terms_of(figure) is not None:
+            yield figure if own is None else OwnExpression(figure, own, name)
+        elif isinstance(figure, FormulaExpression) and (figure, own) not in found:
+            found.add((figure, own))
+            pending += [(part, own, name) for part in reversed(list(figure.parts.values()))]

@@ -69,18 +69,28 @@ def parts_of(formula: Formula, expression_of: Callable[[str], Expression], reade
 
 def with_members(part: Expression, cuts: tuple[OwnCut, ...], name: str, reader: Reader) -> Expression:
     """Return a figure of some members, whatever filters and rows say of them; those that it has of its own stay."""
-    match part:
-        case MeasureExpression(base=base):
-            own, dimensions = {cut.leaf for cut in base.own}, reader.catalogue.domains[base.domain].dimensions
-            more = tuple(cut for cut in cuts if cut.leaf not in own and cut.leaf in dimensions)
-            key = ("own base", base, more)
-            with_own = reader.memo_as_seen(key, lambda: replace(base, own=(*base.own, *more)))
-            return replace(part, base=with_own, name=name)
-        case FormulaExpression(parts=parts):
-            return replace(part, parts={key: with_members(known, cuts, name, reader) for key, known in parts.items()})
-        case OwnExpression(part=inner):
-            return replace(part, part=with_members(inner, cuts, name, reader))
-    return part
+    made: dict[Expression, Expression] = {}  # so that a figure of several formulas stays one
+
+    def cut(known: Expression) -> Expression:
+        if known not in made:
+            made[known] = cut_anew(known)
+        return made[known]
+
+    def cut_anew(known: Expression) -> Expression:
+        match known:
+            case MeasureExpression(base=base):
+                own, dimensions = {each.leaf for each in base.own}, reader.catalogue.domains[base.domain].dimensions
+                more = tuple(each for each in cuts if each.leaf not in own and each.leaf in dimensions)
+                key = ("own base", base, more)
+                with_own = reader.memo_as_seen(key, lambda: replace(base, own=(*base.own, *more)))
+                return replace(known, base=with_own, name=name)
+            case FormulaExpression(parts=parts):
+                return replace(known, parts={key: cut(inner) for key, inner in parts.items()})
+            case OwnExpression(part=inner):
+                return replace(known, part=cut(inner))
+        return known
+
+    return cut(part)
 
 
 def operand_expression(name: str, reader: Reader) -> Expression:
@@ -102,14 +112,20 @@ def node_expression(line: RollupLine, node: str, name: str, statement: str) -> M
 
 
 def line_expression(line: Line, statement: Statement, reader: Reader) -> Expression | None:
-    """Return the expression of a line, or None for a header."""
-    lines = {other.key: other for other in statement.lines}
+    """Return the expression of a line, memoised by the books, or None for a header."""
+    key = ("line expression", statement.key, line.key, reader.catalogue.names)
+    return reader.memo(key, lambda: new_line_expression(line, statement, reader))
+
+
+def new_line_expression(line: Line, statement: Statement, reader: Reader) -> Expression | None:
+    """Return a new expression of a line, or None for a header."""
     match line:
         case MetricLine(metric=metric):
             return metric_expression(reader.catalogue.metrics[metric], reader)
         case RollupLine():
             return node_expression(line, line.node, line.key, statement.key)
         case FormulaLine(formula=formula, type=figure, key=key):
+            lines = {other.key: other for other in statement.lines}
 
             def part_of(name: str) -> Expression:
                 part = line_expression(lines[name], statement, reader) if name in lines else None

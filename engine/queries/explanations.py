@@ -11,6 +11,7 @@ from engine.books.reader import Reader
 from engine.model.catalogue import PERIOD, Base, FormulaLine, HeaderLine, Line, Metric, MetricLine, RollupLine
 from engine.model.errors import BadArguments, Refusal, UnknownName, quoted
 from engine.model.exact import Exact
+from engine.model.figure_parts import FigureParts
 from engine.model.formulas import Formula
 from engine.model.notes import Note
 from engine.model.requests import ExplainRequest, Materiality, ReportRequest
@@ -124,8 +125,9 @@ def resolve_explained(name: str, reader: Reader) -> Metric | LineReference:
 def bases_of(figure: Metric | LineReference, written: str, reader: Reader) -> frozenset[Base]:
     """Return the measured figures that a figure is made of; UnknownName if a statement has no such line."""
     if isinstance(figure, Metric):
-        return reader.catalogue.bases_of(figure)
-    return reader.catalogue.bases_of_line(line_of(figure, written, reader), figure.statement)
+        return FigureParts.of(reader.catalogue, figure).bases
+    line = line_of(figure, written, reader)
+    return FigureParts.of(reader.catalogue, line, home=figure.statement).bases
 
 
 def line_of(reference: LineReference, written: str, reader: Reader) -> Line:

@@ -23,6 +23,7 @@ from engine.model.catalogue import (
     Statement,
 )
 from engine.model.errors import BadArguments, DimensionUnavailable, UnknownName, guess, quoted
+from engine.model.figure_parts import FigureParts
 from engine.model.formula_parser import VALID, TokenKind, parse, tokens
 from engine.model.formulas import FigureType, Formula, FormulaFault
 from engine.model.functions import LENGTH_TYPES, Members, OwnOperand, metrics_of, operands_in, types_of
@@ -134,9 +135,9 @@ def figure_of(name: str, reader: Reader) -> OperandFigure:
     """Return the figure of a metric, or of a line by its statement."""
     if name in reader.metrics:
         metric = reader.metrics[name]
-        return OperandFigure(name, metric.type, reader.catalogue.bases_of(metric))
+        return OperandFigure(name, metric.type, FigureParts.of(reader.catalogue, metric).bases)
     line, statement = reader.catalogue.line_named(name)
-    bases = reader.catalogue.bases_of_line(line, statement)
+    bases = FigureParts.of(reader.catalogue, line, home=statement).bases
     match line:
         case FormulaLine(type=figure):
             return OperandFigure(name, figure, bases)

@@ -15,8 +15,8 @@ from engine.books.terms import meant
 from engine.model.calendar.steps import Shift
 from engine.model.catalogue import PERIOD, Base, Dimension, Domain, Metric, Statement
 from engine.model.errors import BadArguments, MixedDomains, UnknownName, quoted
+from engine.model.figure_parts import FigureParts, PartsFinder
 from engine.model.functions import metrics_of, own_operands_in, own_sides
-from engine.model.metric_names import own_operands_below, own_operands_of_line
 from engine.model.notes import Note
 from engine.model.requests import MetricRequest, ReportRequest, StatementRequest
 from engine.model.scenarios import Reference, Side, resolve, why_not_step
@@ -57,18 +57,16 @@ def statement_query(asked: StatementRequest, reader: Reader) -> StatementQuery:
     catalogue = reader.catalogue
 
     def find_needed() -> frozenset[str]:
-        return frozenset().union(*(catalogue.domains_of_line(line, statement) for line in statement.lines))
+        return FigureParts.of(catalogue, *statement.lines, home=statement).domains
 
     needed = reader.memo_as_seen(("domains of", statement.key), find_needed, len)
     domains = [domain for key, domain in reader.domains.items() if key in needed]
     columns = resolve_columns(asked, reader)
     if any(side.step for column in columns.read for side in column.reference.sides):
-        each = (catalogue.bases_of_line(line, statement) for line in statement.lines)
-        refuse_without_step(columns.read, frozenset().union(*each), reader)
+        refuse_without_step(columns.read, FigureParts.of(catalogue, *statement.lines, home=statement).bases, reader)
 
     def find_own_sides() -> frozenset[str]:
-        lines = {line.key: line for line in statement.lines}
-        return own_sides(operand for line in lines.values() for operand in own_operands_of_line(line, catalogue, lines))
+        return own_sides(FigureParts.of(catalogue, *statement.lines, home=statement).own_operands)
 
     own = reader.memo_as_seen(("own sides of", statement.key), find_own_sides, len)
     query = resolve_query(asked, reader, domains, needed, columns, operand_columns(own, sides_of(columns), reader))
@@ -86,13 +84,13 @@ def metric_query(asked: MetricRequest, reader: Reader) -> MetricQuery:
     formulas = resolve_formulas(asked.formulas, metrics[0].domain if metrics else "", headings, reader)
     domain = reader.domains[metrics[0].domain if metrics else home_of(formulas[0], reader)]
     figures = [figure_of(name, reader).bases for formula in formulas for name in metrics_of(formula.formula)]
-    bases = frozenset().union(*(reader.catalogue.bases_of(metric) for metric in metrics), *figures)
+    bases = FigureParts.of(reader.catalogue, *metrics).bases.union(*figures)
     refuse_without_step(columns.read, bases, reader)
     refuse_operands_without_step(formulas, sides_of(columns), reader)
     read = frozenset(base.domain for base in bases)
     of_metrics = (own_sides_of_metric(metric, reader) for metric in metrics)
-    of_formulas = (own_sides(own_operands_below(formula.formula, reader.catalogue, {})) for formula in formulas)
-    own = frozenset().union(*of_metrics, *of_formulas)
+    of_formulas = FigureParts.of(reader.catalogue, *(formula.formula for formula in formulas))
+    own = own_sides(of_formulas.own_operands).union(*of_metrics)
     query = resolve_query(asked, reader, [domain], read, columns, operand_columns(own, sides_of(columns), reader))
     refuse_uneven_operands(formulas, query, reader)
     by_member = (*(known.dimension for known in query.filters), *query.breakdown)
@@ -106,7 +104,7 @@ def own_sides_of_metric(metric: Metric, reader: Reader) -> frozenset[str]:
     if isinstance(metric.body, Base):
         return frozenset()
     key = ("own sides of metric", metric.key)
-    return reader.memo_as_seen(key, lambda: own_sides(own_operands_below(metric.body, reader.catalogue, {})), len)
+    return reader.memo_as_seen(key, lambda: own_sides(FigureParts.of(reader.catalogue, metric).own_operands), len)
 
 
 def home_of(formula: AdHocFormula, reader: Reader) -> str:
@@ -144,7 +142,8 @@ def refuse_without_step(columns: Sequence[ScenarioColumn], bases: Collection[Bas
     side = next((side for side, step in steps.items() if not any(has(base, step) for base in bases)), None)
     if side is None:
         return
-    step, made_of = steps[side], {key: reader.catalogue.bases_of(metric) for key, metric in reader.metrics.items()}
+    step, parts_of = steps[side], PartsFinder(reader.catalogue).parts_of
+    made_of = {key: parts_of(metric).bases for key, metric in reader.metrics.items()}
     others = [key for key, own in made_of.items() if all(has(base, step) for base in own)]
     keys = [column.reference.key.replace(f"@{step.key}", step.instead) for column in columns]
     what = "a balance before the range, and no balance" if step.opens else "means of sums and closings, and none"

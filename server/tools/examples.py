@@ -12,6 +12,7 @@ from engine.model.aggregation import MemberAggregation
 from engine.model.calendar.periods import Grain, PeriodRange
 from engine.model.catalogue import PERIOD, Base, DimensionKind, Domain, Metric, MetricLine, Statement
 from engine.model.fact_store import Presence
+from engine.model.figure_parts import PartsFinder
 from engine.model.scenarios import Scenario
 from engine.model.scope import ALL, UNASSIGNED, Cut, Cuts
 from engine.queries.rows import shown_columns
@@ -168,7 +169,8 @@ def statements_of(subject: Subject, reader: Reader) -> Iterator[str]:
 
 def has_rows(statement: Statement, subject: Subject, reader: Reader) -> bool:
     """Tell whether one of the first lines of a statement has rows in the range of an example."""
-    bases = [reader.catalogue.bases_of_line(line, statement) for line in statement.lines]
+    parts_of = PartsFinder(reader.catalogue).parts_of
+    bases = [parts_of(line, statement).bases for line in statement.lines]
     plain = [next(iter(found)) for found in bases if len(found) == 1]
     return any(presence_of(base, subject.scenario, reader).days(subject.range.span) for base in plain[:MAX_TRIED])
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from engine.instance.documents import Document, Location, known, words
 from engine.instance.reading.conditions import VALID, ConditionFault, parse_condition
 from engine.instance.reading.domains import cuts_of, grain_of, of_members
-from engine.instance.reading.operands import bases_in, own_cuts_in, own_side_in
+from engine.instance.reading.operands import bases_of_metric, own_cuts_in, own_side_in
 from engine.instance.schema.books import DomainFile, MetricPart
 from engine.instance.schema.common import BackPart, ExclusionPart, OverTimePart
 from engine.model.aggregation import LookBack, MemberAggregation, TimeAggregation, TimeRule
@@ -253,7 +253,7 @@ class MetricBuilder:
         for name in part.model_fields_set & MEASURED_KEYS:
             document.fault([*at, name], f"{key} is a formula; {name} is for measures")
         try:
-            own_cuts = own_cuts_in(self.dimensions, self.domains, lambda name: bases_in(name, self.metric))
+            own_cuts = own_cuts_in(self.dimensions, self.domains, lambda name: bases_of_metric(name, self.metric))
             formula = parse(text, lambda name: self.meant(name, file), own_side_in(self.scenarios), own_cuts)
             types = types_of(formula, lambda name: self.metric(name).type)
             figure = None if any(found is NO_TYPE for found in types.values()) else formula.type_of(types)

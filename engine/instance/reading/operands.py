@@ -3,24 +3,41 @@
 Metrics and lines of statements read both alike, and neither builder knows the other.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from engine.instance.documents import known
 from engine.model.catalogue import Base, Dimension, Domain, Metric
-from engine.model.formulas import Formula, FormulaFault
+from engine.model.formulas import FormulaFault
 from engine.model.functions import Members, metrics_of
 from engine.model.scenarios import Scenario, resolve_own_side
 
+Key = TypeVar("Key", bound=Hashable)
 
-def bases_in(name: str, metric_of: Callable[[str], Metric | None]) -> Iterator[Base]:
-    """Yield the measured figures that a metric is made of; none of one that is not known."""
-    metric = metric_of(name)
-    body = metric.body if metric else ()
-    if isinstance(body, Base):
-        yield body
-    elif isinstance(body, Formula):
-        for operand in metrics_of(body):
-            yield from bases_in(operand, metric_of)
+
+def bases_below(figure: Key, made_of: Callable[[Key], Base | Iterable[Key]]) -> Iterator[Base]:
+    """Yield the measured figures below a figure, each figure once. `made_of` returns its base, else what it names."""
+    pending, found = [figure], {figure}
+    while pending:
+        part = made_of(pending.pop())
+        if isinstance(part, Base):
+            yield part
+            continue
+        named = [each for each in dict.fromkeys(part) if each not in found]
+        found.update(named)
+        pending += named
+
+
+def made_of_metric(metric: Metric | None) -> Base | tuple[str, ...]:
+    """Return the base of a metric, else the metrics that its formula names; nothing of one that is not known."""
+    if metric is None:
+        return ()
+    return metric.body if isinstance(metric.body, Base) else metrics_of(metric.body)
+
+
+def bases_of_metric(name: str, metric_of: Callable[[str], Metric]) -> Iterator[Base]:
+    """Yield the measured figures that a metric is made of."""
+    return bases_below(name, lambda key: made_of_metric(metric_of(key)))
 
 
 def own_side_in(scenarios: Mapping[str, Scenario] | None) -> Callable[[str, int], str]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from engine.instance.documents import Document, Location, known, words
 from engine.instance.reading.metrics import NO_BASE, NO_BODY, NO_TYPE, format_of
-from engine.instance.reading.operands import bases_in, own_cuts_in, own_side_in
+from engine.instance.reading.operands import bases_below, made_of_metric, own_cuts_in, own_side_in
 from engine.instance.schema.statements import (
     FormulaLinePart,
     HeaderPart,
@@ -129,6 +129,9 @@ def key_of(place: int, part: LinePart) -> str:
             return part.formula.key
         case HeaderPart() | IncludePart():
             return f"header_{place + 1}"
+
+
+Place = tuple["StatementLines | None", str]  # of a line in its statement; of a metric in none
 
 
 class StatementLines:
@@ -318,14 +321,20 @@ class StatementLines:
 
     def bases_of(self, name: str) -> Iterator[Base]:
         """Yield the measured figures that a line or metric is made of."""
-        lines, key = self.home_of(name) or (self, name)
-        match lines.line_named(key):
-            case FormulaLine(formula=formula):
-                for operand in metrics_of(formula):
-                    yield from lines.bases_of(operand)
-            case RollupLine(base=base):
-                yield base
-            case MetricLine(metric=metric):
-                yield from bases_in(metric, self.builder.metrics.get)
-            case _:
-                yield from bases_in(key, self.builder.metrics.get)
+        place: Place = (self, name)
+        return bases_below(place, lambda place: made_of(place, self.builder.metrics))
+
+
+def made_of(place: Place, metrics: Mapping[str, Metric]) -> Base | list[Place]:
+    """Return the base of a line of a statement or of a metric, else the places of what its formula names."""
+    lines, key = place
+    home = lines and lines.home_of(key)
+    match home and home[0].line(home[1]):
+        case FormulaLine(formula=formula):
+            return [(home[0], operand) for operand in metrics_of(formula)] if home else []
+        case RollupLine(base=base):
+            return base
+        case MetricLine(metric=metric):
+            key = metric
+    part = made_of_metric(metrics.get(key))
+    return part if isinstance(part, Base) else [(None, operand) for operand in part]

@@ -18,6 +18,7 @@ from engine.model.catalogue import (
 )
 from engine.model.errors import UnknownName, echo
 from engine.model.exact import Exact
+from engine.model.figure_parts import FigureParts
 from engine.model.notes import Note, notes_as_data
 from engine.model.scenarios import Scenario, Variance, grammar, resolve
 from engine.model.scope import Cut
@@ -167,7 +168,7 @@ def seen_of(cut: Cut, reader: Reader) -> list[str]:
 
 def shared_json(metric: Metric, reader: Reader) -> Json:
     """Return the domains of a metric, their common dimensions and last loaded periods; {} for a single domain."""
-    bases = reader.catalogue.bases_of(metric)
+    bases = FigureParts.of(reader.catalogue, metric).bases
     domains = [reader.domains[key] for key in sorted({base.domain for base in bases})]
     if len(domains) == 1:
         return {}

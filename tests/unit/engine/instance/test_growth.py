@@ -1,34 +1,13 @@
 """Reading an instance of ten times the metrics and lines runs ten times the lines of code, not a hundred times."""
 
-import sys
+from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 from engine.instance.read import read_instance
-from tests.support.books.loads import ROOT
 from tests.support.books.small import write_instance
+from tests.support.checks.lines_run import lines_run
 
 FEW, MANY = 20, 200
-ENGINE = f"{ROOT / 'engine'}/"
-
-
-def lines_run(folder: Path) -> int:
-    """Return how many lines of the engine reading an instance runs."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace if frame.f_code.co_filename.startswith(ENGINE) else None
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        read_instance(folder)
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def grown(folder: Path, size: int) -> Path:
@@ -46,5 +25,5 @@ def grown(folder: Path, size: int) -> Path:
 
 
 def test_ten_times_the_metrics_and_lines_run_ten_times_the_code(tmp_path: Path) -> None:
-    few, many = (lines_run(grown(tmp_path, size)) for size in (FEW, MANY))
+    few, many = (lines_run(partial(read_instance, grown(tmp_path, size))) for size in (FEW, MANY))
     assert many < 11 * few
