@@ -12,6 +12,7 @@ from engine.books.reader import Reader
 from engine.instance.profiles import profiles_document, profiles_of, read_content
 from engine.model.calendar.periods import DAY
 from engine.model.catalogue import Catalogue
+from engine.model.errors import first_of
 from engine.model.profiles import Profiles
 from engine.model.scope import Cell
 from server.base.folders import restrict
@@ -30,6 +31,7 @@ from server.run.shelves import open_books
 from server.stores.profiles import OPEN, OPENED, PostgresProfiles
 from server.warehouses.lacks import ReaderMayWrite, engine_faults, trial_faults
 
+MAX_NAMED = 3  # metrics without a description
 Claims = Mapping[str, Sequence[str]]
 
 
@@ -122,12 +124,20 @@ def tell_counts(instance: ServedInstance, profiles: Profiles, settings: Settings
         "profiles": profiles.by_key,
     }
     out.print(f"{settings.instance}: no faults; {', '.join(f'{len(part)} {name}' for name, part in counts.items())}")
-    for line in (*cut_periods(catalogue), *missing_parts(settings)):
+    for line in (*undescribed_metrics(catalogue), *cut_periods(catalogue), *missing_parts(settings)):
         out.print(line, markup=False)
     if not profiles.by_key:
         out.print("Nobody sees anything without a profile: write profiles.yaml and assign one.")
     elif profiles is not instance.profiles and settings.profiles == "file":
         out.print(OPENED, markup=False)
+
+
+def undescribed_metrics(catalogue: Catalogue) -> Iterator[str]:
+    """Yield one sentence on the metrics without a description, from which a model learns what they count."""
+    names = [key for key, metric in catalogue.metrics.items() if not metric.description.strip()]
+    if names:
+        few = first_of(names, MAX_NAMED)
+        yield f"{len(names)} of {len(catalogue.metrics)} metrics have no `description`, which list_kpis shows: {few}"
 
 
 def cut_periods(catalogue: Catalogue) -> Iterator[str]:

@@ -44,6 +44,7 @@ def test_check_says_what_there_is_or_every_fault_and_fails(tmp_path: Path) -> No
     assert (good.returncode, good.stderr) == (0, "")
     assert "no faults; 1 domains, 1 metrics, 0 statements, 3 scenarios, 1 feeds" in good.stdout
     assert "closed_through" not in good.stdout
+    assert "1 of 1 metrics have no `description`, which list_kpis shows: revenue" in good.stdout
     unloaded = tieout("check", "--data", instance)
     assert unloaded.returncode == 1
     assert "domains/gl.yaml:2: live.gl (gl) is not loaded" in unloaded.stderr
