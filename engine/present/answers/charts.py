@@ -2,7 +2,7 @@
 
 `vega_lite` holds its own points, so any client can show it; `rows` holds the same points for a model. A chart over its
 budget loses rows from the end. If that is not enough, it loses the whole drawing instead: a drawing of some of the
-points would be another chart. With a picture the specification is no part of the result.
+points would be another chart. With a picture neither the specification nor the points are a part of the result.
 """
 
 from collections.abc import Mapping
@@ -54,18 +54,19 @@ def chart_answer(
 ) -> Json:
     """Return a chart within its budget; raises BadArguments if no cut makes it fit."""
     drawing = {} if pictures.shown else {"vega_lite": dict(chart.vega_lite)}
+    points = {} if pictures.shown else {"rows": [list(row) for row in chart.rows]}
     whole = {
         "chart_type": chart.chart_type,
         "title": chart.title,
         "unit": chart.unit,
         "summary": chart.summary,
         "columns": [{"name": column.name, "unit": column.unit} for column in chart.columns],
-        "rows": [list(row) for row in chart.rows],
+        **points,
         **drawing,
         **beside(transform, data_ref, printed, pictures.notes),
         **({"artifact": pictures.file} if pictures.file else {}),
     }
-    axes = {"rows": len(chart.rows)}
+    axes = {"rows": len(points.get("rows", ()))}
 
     def drawn(left: LeftOut) -> Json:
         return cut_chart(whole, left["rows"], {}) if left["rows"] else whole
@@ -104,9 +105,10 @@ def cut_chart(whole: Json, missing: int, undrawn: Mapping[str, None]) -> Json:
     """Return a result without its last `missing` rows and perhaps its drawing; counts and a note say so."""
     parts = [*([f"{missing} rows"] if missing else []), *undrawn]
     note = Note.of("shortened", left_out=" and ".join(parts), rest=REST).as_data()
+    points = {"rows": whole["rows"][: len(whole["rows"]) - missing]} if "rows" in whole else {}
     return {
         **whole,
-        "rows": whole["rows"][: len(whole["rows"]) - missing],
+        **points,
         **undrawn,
         "notes": [*whole.get("notes", ()), note],
         "agent_truncated": {**({"rows": missing} if missing else {}), **dict.fromkeys(undrawn, True)},
