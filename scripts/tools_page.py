@@ -40,10 +40,12 @@ A report says each thing once.
   what they count for in it, with the `largest` and its `value` in the column that is tested. A `member` of `by` is a
   row one level below its line, with the key `line/member`; `others` hold the rest (`holds`).
 - **Left out** where they are: level 0; the kinds `metric`, `formula`, `node`, `own` and the `member` of metrics; a unit
-  that is the currency of the report at its `scale`; `pp` of the variance of a fraction; `favourable` up, or of a
+  that is the currency of the report at its `scale`; `favourable` up, or of a
   line of level 1 and above that of the line before; `scale` 0; `into_parent`
   1; a label equal to its key and the label of a period whose code says it; an `alias` equal to its `scenario`; the
   first and last day of a period whose codes say them; empty notes. Headers have no values.
+- `favourable` of a line whose totals are negative is `less negative` or `more negative` in place of up or down.
+  `variance_unit` is that of the differences of a line of percents: `pp`, in which 0.05 is 5.
 - A figure is a number if every parser reads it exactly, else its digits as text; `null` is a blank.
 - `freshness` has the last period loaded by domain and scenario; an object where a period of the range is `open` or rows
   are `undated`, with `undated_amount`. `period_start: (undated)` shows such rows alone.
@@ -134,8 +136,8 @@ What the service understands and says beyond its specification. All of it is opt
   a unit. A chart alone draws a result as it is: of a report the members without the totals, of an explained variance
   the first list.
 - **Pictures.** `picture: true` of `eval_chart_transform` and `explain_variance` returns the chart as image content: a
-  PNG, at most 1,200 pixels wide and 500 kB long. Its Vega-Lite specification stands in `_meta` (`tieout/details`) then.
-  What cannot be drawn says so in the note `not_drawn`.
+  PNG, at most 1,200 pixels wide and 500 kB long. Its Vega-Lite specification, with the points, stands in `_meta`
+  (`tieout/details`) then. What cannot be drawn says so in the note `not_drawn`.
 - **Two dimensions of time.** `dimensions: ["year", "month_of_year"]` or `["trading_period", "month"]`: name them one
   after the other, and no more than two. A cell has the days of both periods; `subtotals` adds the totals of the first.
   Where two calendars cut each other's periods, a shifted scenario is refused.

@@ -195,9 +195,12 @@ function cellOf(value: Value, row: Fields, column: Fields, precision: Precision)
   return { text: text_, value, good: differs(comparison) ? goodness(value, text(own.favourable)) : 0 };
 }
 
+const RISES = ["up", "less negative"]; // of negative figures an answer says the direction in words
+const FALLS = ["down", "more negative"];
+
 function goodness(value: Value, favourable: string): Good {
   const rose = Math.sign(Number(value ?? 0));
-  const good = favourable === "up" ? rose : favourable === "down" ? -rose : 0;
+  const good = RISES.includes(favourable) ? rose : FALLS.includes(favourable) ? -rose : 0;
   return goodOf(good);
 }
 

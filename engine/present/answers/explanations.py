@@ -15,7 +15,7 @@ from engine.notes.currency_notes import MIXED
 from engine.present.answers.budget import DataRef, Json, LeftOut, UncutAnswer, cut_list, period_json
 from engine.present.answers.drill_template import TOOL, filled, sides_json
 from engine.present.answers.full_reports import currency_json, freshness_json, full_period_json
-from engine.present.answers.reports import scenario_json, short_freshness
+from engine.present.answers.reports import direction_words, scenario_json, short_freshness
 from engine.present.charts.charts import Chart
 from engine.queries.explanations import LINES
 from engine.report.data import OTHERS
@@ -68,11 +68,13 @@ def shortened(lists: Sequence[Sequence[ExplainedRow]], left: int) -> list[Sequen
 def described(found: Explanation) -> Json:
     """Return what is explained: the figure, the period and the two sides."""
     line = found.line
+    good = direction_words(line.favourable, [figure.numerator for figure in (found.a, found.b) if figure is not None])
     return {
         "metric": found.written,
         **({"label": line.label} if line.label != found.written else {}),
         **({"unit": found.unit} if found.unit != found.currency or found.currency == MIXED else {}),
-        **({"favourable": line.favourable.value} if line.favourable is not Favourable.UP else {}),
+        **({"variance_unit": found.variance_unit} if found.variance_unit != found.unit else {}),
+        **({"favourable": good} if good != Favourable.UP.value else {}),
         "period": period_json(found.period),
         **currency_json(found.currency),
         "scenarios": [scenario_json(side, side.window) for side in found.sides],

@@ -11,7 +11,7 @@ then other lines of a statement: those without a style from the end, ratios, sub
 The answer counts what it drops.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -56,6 +56,8 @@ from engine.report.layout import FiguresOfRow, Layout, LayoutColumn, LayoutRow
 
 TOKENS_PER_PLACE = 6  # least tokens of a member's column or row
 LEFT_OUT = (Style.PLAIN, Style.RATIO, Style.SUBTOTAL, Style.TOTAL)  # lines of a statement, these styles first
+UP = Favourable.UP.value
+OF_NEGATIVE = {Favourable.UP: "less negative", Favourable.DOWN: "more negative"}
 KINDS_SAID = ("header", "memo", "member", "others")  # kinds of line that a reader cannot tell from their figures
 
 
@@ -200,7 +202,10 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
         """Return the metrics, scenarios and rows of a report of metrics."""
         report, drills = self.report, self.drills
         return {
-            "metrics": [{**line_json(report, line), **drills.of_line(line)} for line in report.lines],
+            "metrics": [
+                {**line_json(report, line, good_words(report, at)), **drills.of_line(line)}
+                for at, line in enumerate(report.lines)
+            ],
             "scenarios": [
                 {
                     **scenario_json(column, column.window),
@@ -230,22 +235,23 @@ class AnswerParts(Struct, frozen=True, eq=False, dict=True):
 
     def _lines(self, sheet: Layout) -> Iterator[Json]:
         """Yield the lines as rows; a header has no values, and a line below another is favourable as the one before."""
-        before = Favourable.UP
+        before = UP
         for down, figures in sheet.figures():
-            line = self.report.lines[down.line or 0]
-            head = self._head(line, before if line.level else Favourable.UP)
+            line, good = self.report.lines[down.line or 0], good_words(self.report, down.line or 0)
+            head = self._head(line, good, before if line.level else UP)
             yield head if line.type is None else {**head, "values": values_json(self.report, figures)}
-            before = line.favourable
+            before = good
 
     @cached_property
     def _money(self) -> str:
         return self.report.money
 
-    def _head(self, line: ReportLine, favourable: Favourable) -> Json:
+    def _head(self, line: ReportLine, good: str, known: str) -> Json:
         """Return a line of a statement without its values, as the line keeps it for the next report."""
-        key = (self._money, self.report.line_currencies.get(line.key), favourable, self.drills.of_lines)
+        currency, varies = self.report.line_currencies.get(line.key), has_variance(self.report)
+        key = (self._money, currency, good, known, varies, self.drills.of_lines)
         head: Json = line.heads.get(
-            key, lambda: {**line_json(self.report, line, favourable), **self.drills.of_line(line)}
+            key, lambda: {**line_json(self.report, line, good, known), **self.drills.of_line(line)}
         )
         return head
 
@@ -301,8 +307,31 @@ def is_said(member: ReportMember, report: ReportData) -> bool:
 # Parts of both.
 
 
-def line_json(report: ReportData, line: ReportLine, favourable: Favourable = Favourable.UP) -> Json:
-    """Return a line or metric, without its values; `favourable` need not be said."""
+def good_words(report: ReportData, at: int) -> str:
+    """Return the favourable direction of a line; in words where its totals are negative, so that up is less of them."""
+    figures, lines = report.figures, report.lines
+    first = at * figures.width
+    totals = [
+        figures.numerators[first + column * figures.places]
+        for column, known in enumerate(report.columns)
+        if known.comparison is Comparison.FIGURE
+    ]
+    return direction_words(lines[at].favourable, totals)
+
+
+def direction_words(good: Favourable, totals: Iterable[int | None]) -> str:
+    """Return a favourable direction as an answer says it, by the numerators of the figures that it is of."""
+    known = [total for total in totals if total is not None]
+    return OF_NEGATIVE.get(good, good.value) if known and max(known) < 0 else good.value
+
+
+def has_variance(report: ReportData) -> bool:
+    """Tell whether a report has a column of differences, which of fractions are percentage points."""
+    return any(column.comparison is Comparison.VARIANCE for column in report.columns)
+
+
+def line_json(report: ReportData, line: ReportLine, good: str, known: str = UP) -> Json:
+    """Return a line or metric, without its values; of its favourable direction nothing if it is the known one."""
     unit = report.unit(line, Comparison.FIGURE)
     said: Json = {"key": line.key}
     if line.label != line.key:
@@ -313,8 +342,10 @@ def line_json(report: ReportData, line: ReportLine, favourable: Favourable = Fav
         said["level"] = line.level
     if unit is not None and (unit != report.money or report.currency == MIXED):
         said["unit"] = unit
-    if line.type is not None and line.favourable is not favourable:
-        said["favourable"] = line.favourable.value
+    if has_variance(report) and (points := report.unit(line, Comparison.VARIANCE)) != unit:
+        said["variance_unit"] = points
+    if line.type is not None and good != known:
+        said["favourable"] = good
     if line.repeats_over:
         said["aggregate"] = True
     if line.holds is not None:

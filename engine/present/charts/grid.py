@@ -263,12 +263,18 @@ def total(values: Iterable[float]) -> float:
     return number(sum(map(exact, values), Exact(0)))
 
 
+def points_words(change: Exact, unit: Unit) -> str:
+    """Return a signed change as text; that of percents is in percentage points."""
+    said = unit.words_of(change, signed=True)
+    return f"{said.removesuffix('%')} pp" if unit.sign else said
+
+
 def change_words(first: float, last: float, unit: Unit) -> str:
     """Return a change in the unit and, if the base is positive, in percent: "+1.8, +14.6%"."""
     change = exact(last) - exact(first)
-    said = unit.words_of(change, signed=True)
+    said = points_words(change, unit)
     if unit.sign or unit.name == "pp":
-        return f"{said.removesuffix('%')} pp"
+        return said if unit.sign else f"{said} pp"
     return said if first <= 0 else f"{said}, {PERCENT.words_of(change / exact(first), signed=True)}"
 
 

@@ -11,7 +11,7 @@ from engine.model.errors import ChartInvalid
 from engine.model.exact import Exact
 from engine.present.charts.axes import again, exact_format, figure_axis, name_axis, ticks_of, tooltip, zero_line
 from engine.present.charts.bars import BAND, NARROWEST, WIDEST_STEP
-from engine.present.charts.grid import KNOWN, Grid, change_words, exact, grid_for, in_words, number
+from engine.present.charts.grid import KNOWN, Grid, change_words, exact, grid_for, in_words, number, points_words
 from engine.present.charts.picture import ChartInput, Picture, Unit, Vega, title_words, told_apart
 from engine.present.charts.refusals import bad_data, bad_spec, some
 
@@ -223,7 +223,7 @@ def point(sheet: ChartInput, step: Step, after: Sequence[Step], unit: Unit) -> V
         "a": step.first,
         "b": step.last,
         "k": look,
-        "t": unit.text(figure, signed=not step.is_total),
+        "t": unit.text(figure) if step.is_total else points_words(exact(figure), unit),
     }
     return said | ({"n": after[0].name} if after else {}) | ({"m": 1} if step.is_total else {})
 
@@ -237,7 +237,7 @@ def bridge(steps: Sequence[Step], unit: Unit) -> tuple[str, ...]:
     up = max(changes, key=lambda step: step.change, default=None)
     down = min(changes, key=lambda step: step.change, default=None)
     if up is not None and up.change > 0:
-        said.append(f"Largest increase: {up.name} {unit.text(up.change, signed=True)}.")
+        said.append(f"Largest increase: {up.name} {points_words(exact(up.change), unit)}.")
     if down is not None and down.change < 0:
-        said.append(f"Largest decrease: {down.name} {unit.text(down.change, signed=True)}.")
+        said.append(f"Largest decrease: {down.name} {points_words(exact(down.change), unit)}.")
     return tuple(said)

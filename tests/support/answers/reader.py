@@ -52,13 +52,16 @@ def tables(result: Json) -> Json:
     }
 
 
+OF_NEGATIVE = {"less negative": "up", "more negative": "down"}
+
+
 def lines(rows: list[Json], money: str, columns: int) -> Iterator[Json]:
     """Yield the lines of a statement; one below another is favourable as the one before."""
     before = "up"
     for row in rows:
         known = line({**({"favourable": before} if row.get("level") else {}), **row}, money, columns)
         before = known["favourable"]
-        yield known
+        yield {**known, "favourable": OF_NEGATIVE.get(before, before)}
 
 
 def line(row: Json, money: str, columns: int) -> Json:
@@ -75,7 +78,8 @@ def column(metric: Json, scenario: Json, money: str) -> Json:
     known = line(metric, money, 0)
     is_difference = scenario["scenario"].startswith("var(") and known["unit"] == "fraction"
     unit = scenario.get("unit", "pp" if is_difference else known["unit"])
-    shown = {key: part for key, part in {**known, **scenario}.items() if key != "drill"}
+    shown = {key: part for key, part in {**known, **scenario}.items() if key not in ("drill", "variance_unit")}
+    shown["favourable"] = OF_NEGATIVE.get(known["favourable"], known["favourable"])
     drill = {"drill": scenario["drill"]} if "drill" in scenario else {}
     return {**shown, **drill, "metric": metric["key"], "unit": unit, "of_metric": metric}
 

@@ -142,6 +142,15 @@ def test_steps_of_a_waterfall_of_different_figures_have_different_labels() -> No
     assert [point["t"] for point in made.vega_lite["data"]["values"]] == ["120.00", "+0.04", "0.00", "120.04"]
 
 
+def test_steps_of_a_waterfall_of_percents_are_percentage_points() -> None:
+    table = {"step": ["a", "b", "c", "d"], "value": [0.41, 0.02, -0.005, 0.425]}
+    made = ChartCase({"chart_type": "waterfall", "x": "step", "y": "value", "unit": "fraction"}, table).chart()
+    assert [point["t"] for point in made.vega_lite["data"]["values"]] == ["41.0%", "+2.0 pp", "−0.5 pp", "42.5%"]
+    assert made.summary == (
+        "From a 41.0% to d 42.5% (+1.5 pp). Largest increase: b +2.0 pp. Largest decrease: c −0.5 pp."
+    )
+
+
 def test_the_bars_of_a_waterfall_begin_where_the_last_one_ended() -> None:
     bars = boxes(drawn(CASES["waterfall"].chart()))
     scale = 1000.1 / bars[0][3]
