@@ -141,6 +141,12 @@ def long_statement(size: int) -> Work:
     return lambda: answer(asked(), BUDGET, KEPT)
 
 
+def layered_statement(size: int) -> Work:
+    """Return the first report of a statement in layers: each line names both lines of the layer below."""
+    shelf, (shown,) = profile_of(GrownBooks(layers=size).opened())
+    return lambda: Door(shelf, shown).statement("layered", scenarios={"S": "s0"}, period=PERIOD)
+
+
 def later_search(size: int) -> Work:
     """Return a search among many members that others have searched."""
     books = customer_books(size)
@@ -241,6 +247,7 @@ ROWS = (
     Growth("loads of a month, readiness once more", LOADS, looked_at_again, 5),
     Growth("kept results, 1,000 more kept and opened", (2_000, 10_000, 60_000), kept_and_opened, 100),
     Growth("lines of a statement", (16, 100, 500), long_statement, 1_000),
+    Growth("layers of lines that share figures", (4, 20, 120), layered_statement, 150),
     Growth("members that are searched", (30_000, 200_000, 1_000_000), later_search, 10),
     Growth("members that a process searches first", (30_000, 200_000, 1_000_000), first_search, 300),
     Growth("members of two trees beside a load", (3_000, 20_000, 100_000), load_beside_trees, 700),

@@ -21,6 +21,7 @@ class GrownBooks:
     profiles: int = 0  # each shows one member of the first two dimensions
     formulas: int = 0  # metrics of the first domain that are formulas
     lines: int = 1
+    layers: int = 0  # of two lines, each a formula of both lines of the layer below
 
     @property
     def name(self) -> str:
@@ -47,12 +48,7 @@ class GrownBooks:
             dimensions="".join(f"{key}: {{kind: leaf, members: live.{key}}}\n" for key in keys),
             tables={key: self._members() for key in keys},
             scenarios="".join(f"s{at}: {{alias: S{at}, kind: forecast}}\n" for at in range(self.scenarios)),
-            statements={
-                "pnl": "".join(
-                    f"  - {{formula: {{key: l{at}, is: amount0 * {at + 1}, label: Line {at}}}}}\n"
-                    for at in range(self.lines)
-                )
-            },
+            statements={"pnl": self._lines(), **({"layered": self._layers()} if self.layers else {})},
             profiles=self._profiles(),
         )
 
@@ -73,6 +69,17 @@ class GrownBooks:
             f"time: {{column: date}}\ndimensions: {{{', '.join(f'{key}: {key}' for key in keys)}}}\n"
             f"measures: {{amount: {{places: 2}}}}\nmetrics:\n  amount{number}: {{measure: amount}}\n{formulas}"
         )
+
+    def _lines(self) -> str:
+        lines = (f"{{key: l{at}, is: amount0 * {at + 1}, label: Line {at}}}" for at in range(self.lines))
+        return "".join(f"  - {{formula: {line}}}\n" for line in lines)
+
+    def _layers(self) -> str:
+        lines = ["{key: a0, is: amount0 * 3, label: A}", "{key: b0, is: amount0 * 2, label: B}"]
+        for at in range(self.layers):
+            for key, sign in (("a", "+"), ("b", "-")):
+                lines.append(f"{{key: {key}{at + 1}, is: a{at} {sign} b{at}, label: Layer {at + 1}}}")
+        return "".join(f"  - {{formula: {line}}}\n" for line in lines)
 
     def _profiles(self) -> str:
         denied = ", ".join(f"M{at:06d}" for at in range(2, 2 + self.denied))
