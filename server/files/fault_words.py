@@ -25,6 +25,7 @@ REACHING: Final = fault_words(
     (r"too many|connection slots", "it has no connection left; load again later"),
     (r"starting up|recovery|shutting down", "it is starting or stopping; load again later"),
     (r"refused|no such file|unavailable", "nothing listens at its address; see that it runs"),
+    (r"socket path", "the path of its socket has more than the 107 bytes of a system; name a shorter one"),
     (r"no such host|resolve|translate host|name or service", "its host name is not known"),
     (r"timeout|timed out|deadline", "it does not answer; see that it runs and that its address is right"),
     (r"ssl|tls|certificate", "no secure connection can be made; see its certificate and its address"),

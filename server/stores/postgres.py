@@ -53,6 +53,7 @@ WORDS = (  # libpq's message -> ours, which names no host, user or database
     ("shutting down", "it is stopping"),
     ("refused", "nothing listens at its address"),
     ("No such file", "nothing listens at its address"),
+    ("socket path", "the path of its socket has more than the 107 bytes of a system; name a shorter one"),
     ("resolve", "its host name is not known"),
     ("timeout", "it does not answer"),
     ("SSL", "no secure connection can be made"),

@@ -184,7 +184,7 @@ def test_check_says_in_a_line_each_what_the_engine_lacks_and_who_may_write(manag
     assert check_lines(managed, FACTS_LOADER_URL="") == ["FACTS_LOADER_URL is not set here, so no load can run here"]
     (writes,) = check_lines(managed, FACTS_URL=managed.loader)
     assert writes.startswith("the user who reads is a user who may write (1 tables of facts): give it a user that has")
-    away = make_conninfo(managed.reader, host=str(managed.state))
+    away = make_conninfo(managed.reader, host="/nowhere")
     assert check_lines(managed, FACTS_URL=away) == [
         "FACTS_URL (the user who reads): PostgreSQL of `facts` cannot be reached: nothing listens at its address"
     ]

@@ -88,6 +88,7 @@ class StateFault(Exception):
         ('FATAL:  database "books" does not exist', "it has no such database"),
         ("dial tcp: lookup db.example: no such host", "its host name is not known"),
         ("connection to server at 10.0.0.1, port 5432 failed: Connection refused", "nothing listens at its address"),
+        ('Unix-domain socket path "/s3cr3t" is too long (maximum 107 bytes)', "the path of its socket has more than"),
         ("file is not a database", "its file is damaged, or is no database of this kind"),
         ("something nobody knows of db.example", UNREACHED),
     ],

@@ -280,6 +280,7 @@ def test_no_message_holds_a_password(database_server: SeparateServer) -> None:
         database_server.uri().replace("platform:", "nobody:"): "cannot be reached: it refuses the password",
         f"postgresql://u:{secret}@127.0.0.1:1/x": "cannot be reached: nothing listens at its address",
         f"postgresql://u:{secret}@nowhere.invalid/x": "cannot be reached: its host name is not known",
+        f"postgresql://u:{secret}@/x?host=/{'long' * 30}": "cannot be reached: the path of its socket has more than",
         f"postgresql://u:{secret} x@127.0.0.1/x": no_uri,
         f"mysql://u:{secret}@127.0.0.1/x": no_uri,
         f"postgresql://u:{secret}@127.0.0.1:5432x/x": "its URI has a parameter without a valid value",
