@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from engine.books.folding import fold_whole
 from engine.books.reader import Reader
-from engine.books.search import findable_members, is_findable
+from engine.books.search import findable_members, is_findable, metrics_named
 from engine.model.errors import BadArguments, quoted
-from engine.model.metric_names import metrics_named
+from engine.model.metric_names import metrics_named as metrics_called
 from engine.model.stopping import watched
 from engine.model.vocabulary import SeenReading, TermReading
 
@@ -47,7 +47,7 @@ def reports_read(term: str, reading: TermReading, reader: Reader) -> SeenReading
     """Return the reading of a visible metric or statement."""
     if reading.statement in reader.statements:
         return SeenReading(term=term, kind="statement", key=str(reading.statement), means=reading.means)
-    named = metrics_named(reading.metric, reader.metrics) if reading.metric else []
+    named = metrics_called(reading.metric, reader.metrics) if reading.metric else []
     return SeenReading(term=term, kind="metric", key=named[0].key, means=reading.means) if len(named) == 1 else None
 
 
@@ -91,3 +91,10 @@ def meant(name: str, kind: str, field: str, reader: Reader) -> str | None:
             valid=keys,
         )
     return keys[0] if keys else None
+
+
+def metrics_found(query: str, reader: Reader) -> Sequence[str]:
+    """Return the keys of the metrics that a text means as a term, then of those that a search for it finds."""
+    keys = metrics_named(query, reader)
+    readings = report_terms(reader).get(fold_whole(query), ())
+    return list(dict.fromkeys([*(reading.key for reading in readings if reading.kind == "metric"), *keys]))

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from engine.books.reader import Reader
+from engine.books.terms import meant
 from engine.model.catalogue import Favourable, Metric
 from engine.model.errors import BadArguments, closest, guess, quoted
 from engine.model.exact import Exact
@@ -19,7 +21,7 @@ SIDES = ("favourable", "unfavourable")  # of variances
 
 
 def resolve_ranking(
-    asked: MetricRequest, metrics: Sequence[Metric], formulas: Sequence[str], query: Query
+    asked: MetricRequest, metrics: Sequence[Metric], formulas: Sequence[str], query: Query, reader: Reader
 ) -> tuple[Query, Ranking | None]:
     """Return the ranking of a request, and the query with a note if it shows fewer members than requested.
 
@@ -43,7 +45,7 @@ def resolve_ranking(
         note = Note.of("top_reduced", got=str(top), maximum=str(MOST_TOP))
         query, top = replace(query, notes=(*query.notes, note)), MOST_TOP
     lines, aliases = [*(metric.key for metric in metrics), *formulas], columns_shown(query)
-    line, at = (0, 0) if asked.order_by is None else ordering(asked.order_by, lines, aliases)
+    line, at = (0, 0) if asked.order_by is None else ordering(asked.order_by, lines, aliases, reader)
     if field != "having":
         refuse_order_by_change(query, at, field)
     return query, Ranking(
@@ -52,7 +54,7 @@ def resolve_ranking(
         asc=asked.asc,
         top=top,
         is_ordered=field != "having",
-        conditions=resolve_conditions(asked.having, metrics, lines, query),
+        conditions=resolve_conditions(asked.having, metrics, lines, query, reader),
     )
 
 
@@ -76,7 +78,7 @@ def columns_shown(query: Query) -> Sequence[str]:
 
 
 def resolve_conditions(
-    asked: Sequence[Condition], metrics: Sequence[Metric], lines: Sequence[str], query: Query
+    asked: Sequence[Condition], metrics: Sequence[Metric], lines: Sequence[str], query: Query, reader: Reader
 ) -> tuple[FigureCondition, ...]:
     """Return the conditions of a request; BadArguments for one that tests nothing, or no column of the call."""
     if len(asked) > MAX_CONDITIONS:
@@ -86,7 +88,7 @@ def resolve_conditions(
     aliases, found = columns_shown(query), []
     for at, condition in enumerate(asked):
         field = f"having.{at}"
-        line, column = ordering(condition.column, lines, aliases, f"{field}.column")
+        line, column = ordering(condition.column, lines, aliases, reader, f"{field}.column")
         bounds = [bound_of(number, field) for number in (condition.min, condition.max)]
         if condition.is_ in SIDES:
             refuse_without_sides(condition.is_, (line, column), metrics, query, f"{field}.is")
@@ -154,26 +156,39 @@ def refuse_nothing_to_rank(query: Query, field: str, *, cuts: bool) -> None:
         )
 
 
-def ordering(name: str, lines: Sequence[str], aliases: Sequence[str], field: str = "order_by") -> tuple[int, int]:
-    """Return the positions of the line and the column that a name means; BadArguments if it means none or several."""
+def ordering(
+    name: str, lines: Sequence[str], aliases: Sequence[str], reader: Reader, field: str = "order_by"
+) -> tuple[int, int]:
+    """Return the positions of the line and the column that a name or a term means.
+
+    Raises BadArguments if it means none or several.
+    """
+    columns = columns_called(name, lines, aliases)
+    if not columns:
+        term, at, alias = name.partition("@")
+        metric = meant(term, "metric", field, reader)
+        columns = columns_called(f"{metric}{at}{alias}", lines, aliases) if metric else []
+    if len(columns) == 1:
+        return columns[0]
     every = [(line, column) for line in range(len(lines)) for column in range(len(aliases))]
-    spelled = {spelling(lines[line], aliases[column]): (line, column) for line, column in every}
-    if name in spelled:
-        return spelled[name]
-    found = [(line, column) for line, column in every if name in (lines[line], aliases[column])]
-    if len(found) == 1:
-        return found[0]
-    valid = [spelling(lines[line], aliases[column]) for line, column in found or every]
-    close = [] if found else closest(name, [*lines, *aliases, *valid])
-    what = "stands for several columns" if found else "is no column of this call"
+    valid = [spelling(lines[line], aliases[column]) for line, column in columns or every]
+    close = [] if columns else closest(name, [*lines, *aliases, *valid])
+    what = "stands for several columns" if columns else "is no column of this call"
     argument = field.rpartition(".")[2]
     raise BadArguments(
         f"{argument} {quoted([name])} {what}.{guess(close)} Name a metric, an alias, or metric@alias.",
         field=field,
         got=name,
-        valid=valid if found else working(lines, aliases, valid),
+        valid=valid if columns else working(lines, aliases, valid),
         did_you_mean=close,
     )
+
+
+def columns_called(name: str, lines: Sequence[str], aliases: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the columns that are spelled as a name, else those whose line or alias it is."""
+    every = [(line, column) for line in range(len(lines)) for column in range(len(aliases))]
+    spelled = [(line, column) for line, column in every if spelling(lines[line], aliases[column]) == name]
+    return spelled[-1:] or [(line, column) for line, column in every if name in (lines[line], aliases[column])]
 
 
 def spelling(line: str, alias: str) -> str:

@@ -95,7 +95,7 @@ def metric_query(asked: MetricRequest, reader: Reader) -> MetricQuery:
     refuse_uneven_operands(formulas, query, reader)
     by_member = (*(known.dimension for known in query.filters), *query.breakdown)
     refuse_lacking(formulas, domain.key, [each for each in by_member if not each.grain], reader)
-    query, ranking = resolve_ranking(asked, metrics, [formula.alias for formula in formulas], query)
+    query, ranking = resolve_ranking(asked, metrics, [formula.alias for formula in formulas], query, reader)
     return MetricQuery(metrics, query, formulas, ranking)
 
 

@@ -57,6 +57,37 @@ def test_a_synonym_stands_in_formulas_explanations_and_statements(books: Fed) ->
     assert books.ask("run_statement", statement="guv", scenarios=ACTUAL, **YEAR)["statement"] == "pnl"
 
 
+def test_a_synonym_orders_and_tests_the_column_of_its_metric(books: Fed) -> None:
+    asked = {"metrics": ["Umsatz"], "scenarios": ACTUAL, "dimensions": ["customer"], "top": 1, **YEAR}
+    for column in ("Umsatz", "umsatz@actual", "revenue"):
+        answer = books.ask("run_metric", **asked, order_by=column, having=[{"column": column, "min": 100}])
+        assert [row["key"] for row in answer["rows"]] == ["K3", "(others)", "total"]
+    refusal = books.refused("run_metric", **asked, order_by="result")
+    assert (refusal["field"], refusal["valid"]) == ("order_by", ["margin", "revenue"])
+    assert "margin (revenue less costs), revenue (what customers bought)" in refusal["error"]
+
+
+def test_a_synonym_finds_its_metrics_in_their_list(books: Fed, seller: Fed) -> None:
+    def found(fed: Fed, query: str) -> list[str]:
+        return [metric["key"] for each in fed.ask("list_kpis", query=query)["domains"] for metric in each["metrics"]]
+
+    assert found(books, "Umsatz") == ["revenue"]
+    assert found(books, "Result") == ["margin", "revenue"]
+    assert found(seller, "Result") == ["revenue"]
+    assert found(books, "Kader") == []
+
+
+def test_the_orientation_says_what_terms_of_visible_metrics_mean(books: Fed, seller: Fed) -> None:
+    assert books.ask("svc_orientation")["terms"] == {
+        "Umsatz": "revenue",
+        "GuV": "pnl",
+        "result": "margin (revenue less costs), revenue (what customers bought)",
+    }
+    terms = seller.ask("svc_orientation")["terms"]
+    assert terms["result"] == "revenue (what customers bought)"
+    assert "margin" not in json.dumps(terms)
+
+
 def test_a_synonym_of_a_member_filters_as_its_id(books: Fed) -> None:
     filters = {"customer": "The Pump People"}
     answer = books.ask("run_metric", metrics=["revenue"], scenarios=ACTUAL, filters=filters, **YEAR)
@@ -120,6 +151,8 @@ def test_a_term_of_what_is_hidden_is_a_word_that_nothing_has(tmp_path: Path) -> 
         ("run_metric", {"metrics": ["WORD"], "scenarios": ACTUAL}),
         ("search_hierarchy", {"query": "WORD"}),
         ("run_metric", {"metrics": ["revenue"], "scenarios": ACTUAL, "filters": {"customer": "WORD"}}),
+        ("run_metric", {"metrics": ["revenue"], "scenarios": ACTUAL, "dimensions": ["customer"], "order_by": "WORD"}),
+        ("list_kpis", {"query": "WORD"}),
     ]
     for tool, arguments in calls:
         asked = json.dumps(arguments)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from engine.books.reader import Reader, label_of
-from engine.books.search import CLOSE_SPELLING, MOST_HITS, Hit, SearchResult, metrics_named
+from engine.books.search import CLOSE_SPELLING, MOST_HITS, Hit, SearchResult
+from engine.books.terms import metrics_found
 from engine.model.catalogue import (
     Base,
     Dimension,
@@ -48,7 +49,7 @@ def metrics_answer(
     if domain is not None and domain not in reader.domains:
         hint = "list_kpis without arguments lists the domains."
         raise UnknownName.of("domain", domain, reader.domains, field="domain", hint=hint)
-    found = None if query is None else metrics_named(query, reader)
+    found = None if query is None else metrics_found(query, reader)
     shown = [known for key, known in reader.domains.items() if domain in (None, key)]
     domains = [
         known for known in (domain_json(one, reader, found) for one in shown) if found is None or known["metrics"]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from engine.books.reader import Reader
+from engine.books.terms import report_terms
 from engine.model.calendar.periods import Grain, Period
 from engine.model.catalogue import Catalogue, Domain
 from engine.model.fact_store import Presence
@@ -13,6 +14,7 @@ from engine.model.stopping import Stop, watched
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, list_fields, split
 
 MOST_METRICS, MOST_DIMENSIONS, MOST_SCENARIOS = 80, 40, 20  # that are named; of more, the number
+MAX_TERMS = 40  # of metrics and statements
 MOST_IN_SCOPE = 20  # members that are named of a dimension
 OTHER_STATEMENTS = (
     "The deployment's own prose is cut at its end. A statement works by its key alone; run_statement answers a key "
@@ -55,6 +57,7 @@ def orientation_answer(reader: Reader, guidance: Sequence[str], budget: int, sto
         **axes_of(domain=domains, statement=statements),
         "scenarios": size_of(named.get("scenarios")),
         "scope": size_of(named.get("scope")),
+        "terms": size_of(named.get("terms")),
         "not_held": size_of(named.get("not_held")),
     }
     return cut_list(build, axes, OTHER_STATEMENTS, budget, stop)
@@ -82,9 +85,18 @@ def named_parts(reader: Reader) -> Json:
         "scenarios": scenarios_json(loaded, reader),
         "dimensions": dimensions if len(dimensions) <= MOST_DIMENSIONS else len(dimensions),
         "scope": scope_json(reader),
+        "terms": terms_json(reader),
         "not_held": list(reader.catalogue.vocabulary.not_held),
     }
     return {name: part for name, part in parts.items() if part}
+
+
+def terms_json(reader: Reader) -> Json | int:
+    """Return what each term of visible metrics and statements means, or the number of terms if they are many."""
+    terms = {readings[0].term: readings for readings in report_terms(reader).values()}
+    if len(terms) > MAX_TERMS:
+        return len(terms)
+    return {term: ", ".join(reading.words for reading in readings) for term, readings in terms.items()}
 
 
 def fiscal_words(catalogue: Catalogue) -> str:

@@ -250,7 +250,9 @@ def ranking(draw: st.DrawFn, named: Sequence[str]) -> dict[str, Any]:
     """Draw how the members are ranked, mostly not at all."""
     if draw(st.integers(0, 2)) != 1:
         return {}
-    order = st.one_of(st.sampled_from(named), scenarios, st.builds("{}@{}".format, st.sampled_from(named), scenarios))
+    terms = st.sampled_from(("umsatz", "Result", "team", "fte"))
+    spelled = st.builds("{}@{}".format, st.one_of(st.sampled_from(named), terms), scenarios)
+    order = st.one_of(st.sampled_from(named), scenarios, spelled, terms)
     states = st.sampled_from(("favourable", "unfavourable", "missing", "odd"))
     limits = {"min": st.sampled_from((0, 5.5, -3, 0.25)), "max": st.sampled_from((0, 20, 0.5)), "is": states}
     condition = st.fixed_dictionaries({"column": order}, optional=limits)

@@ -36,6 +36,20 @@ OF_SEARCHES: dict[str, tuple[str, Arguments]] = {
         "run_metric",
         lambda name: {**ASKED, "metrics": ["revenue"], "formulas": {"x": f"revenue - term_{name}"}},
     ),
+    "term to order by": (
+        "run_metric",
+        lambda name: {**ASKED, "metrics": ["revenue"], "dimensions": ["product"], "order_by": f"Term_{name}"},
+    ),
+    "term of a condition": (
+        "run_metric",
+        lambda name: {
+            **ASKED,
+            "metrics": ["revenue"],
+            "dimensions": ["product"],
+            "having": [{"column": f"term_{name}", "min": 0}],
+        },
+    ),
+    "query of a term of metrics": ("list_kpis", lambda name: {"query": f"Term_{name}"}),
     "term of a statement": ("run_statement", lambda name: {**ASKED, "statement": f"Said {name}"}),
     "query of a term": ("search_hierarchy", lambda name: {"query": [f"Term_{name}", f"said {name}"]}),
     "query of several metrics": ("search_hierarchy", lambda name: {"query": ["revenue", f"of_{name}"]}),
