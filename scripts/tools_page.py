@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benches.books import demo_books
-from engine.books.search_notes import SEARCH_NOTES
+from engine.books.absence import SEARCH_NOTES
 from engine.model.errors import Refusal
 from engine.model.notes import NOTES
 from server.base.notes import SERVER_NOTES

@@ -1,15 +1,29 @@
-"""Absence of a search: what was looked through where no member, node, metric or statement has a name."""
+"""Absence of a search: what was looked through where nothing has a name, and the notes of a search."""
 
 from collections.abc import Iterator
 
 from engine.books.folding import fold, spaced
 from engine.books.reader import Reader
-from engine.books.search_notes import SearchNote
 from engine.model.errors import first_of
-from engine.model.notes import NAMED, Note
+from engine.model.notes import NAMED, Note, Severity, Wording
 from engine.model.stopping import watched
 
 PLACES = "dimension, member, node, metric, statement or column"
+SEARCH_NOTES: dict[str, Wording] = {
+    "several_names": Wording(Severity.INFO, "Nothing is called '{query}'. This is what is called {names}.", ("names",)),
+    "named_elsewhere": Wording(Severity.INFO, "{names} is no member, metric or statement, but {what}.", ("names",)),
+    "not_held": Wording(Severity.CAUTION, "These books do not hold {names}: it is in no figure of them.", ("names",)),
+    "nothing_found": Wording(Severity.CAUTION, "No {places} that this caller sees holds {names}.{texts}", ("names",)),
+}
+
+
+class SearchNote(Note, frozen=True):
+    """A note of a kind in SEARCH_NOTES."""
+
+    @property
+    def wording(self) -> Wording:
+        """Its severity and message."""
+        return SEARCH_NOTES[self.code]
 
 
 def absence_note(name: str, dimension: str | None, reader: Reader) -> Note:

@@ -34,22 +34,22 @@ def resolve_member_names(dimension: Dimension, names: Sequence[str], reader: Rea
     say which names were read as ids and which are unknown. Raises BadArguments for a name of several members.
     """
     others = [name for name in watched(names) if not reader.sees(dimension.key, name)]
-    found = {} if dimension.axis_only or not others else find_by_name(dimension.key, others, reader)
-    for name, candidates in found.items():
+    candidates_by_name = {} if dimension.axis_only or not others else find_by_name(dimension.key, others, reader)
+    for name, candidates in candidates_by_name.items():
         if len(candidates) > 1:
             raise several_members(dimension.key, name, candidates, reader, field)
-    read = {name: candidates[0] for name, candidates in found.items()}
-    unknown = [name for name in others if name not in read]
+    ids_by_name = {name: candidates[0] for name, candidates in candidates_by_name.items()}
+    unknown = [name for name in others if name not in ids_by_name]
     notes = []
-    if read:
-        words = [f"'{echo(name)}' as '{member}'" for name, member in read.items()]
+    if ids_by_name:
+        words = [f"'{echo(name)}' as '{member}'" for name, member in ids_by_name.items()]
         notes.append(Note.of("resolved", dimension=dimension.key, members=first_words(words)))
     if unknown:
         about: dict[str, str | tuple[str, ...]] = {"dimension": dimension.key, "members": quoted(unknown, NAMED)}
         close = (near_values if dimension.axis_only else close_to)(dimension.key, unknown[:NAMED], reader)
         about["hint"] = OF_ROWS if dimension.axis_only else "search_hierarchy finds the ids."
         notes.append(Note.of("unknown_member", **about, **({"did_you_mean": close} if close else {})))
-    ids = tuple(dict.fromkeys(read.get(name, name) for name in watched(names)))
+    ids = tuple(dict.fromkeys(ids_by_name.get(name, name) for name in watched(names)))
     hidden = set(unknown)
     return MemberNames(ids, tuple(member for member in watched(ids) if member not in hidden), tuple(notes))
 
@@ -66,21 +66,21 @@ def find_by_name(dimension: str, names: Iterable[str], reader: Reader) -> Mappin
     Ids win over codes, codes over names and names over terms. Among several members of the same kind of name, one that
     is written the same letter for letter wins.
     """
-    folded = {name: key for name in names if (key := fold_whole(name))}
+    keys = {name: key for name in names if (key := fold_whole(name))}
     findable = findable_members(dimension, reader)
-    rows = findable.index.named(set(folded.values()), findable.seen)
-    found = {}
-    for name, key in folded.items():
+    rows = findable.index.named(set(keys.values()), findable.seen)
+    members_by_name = {}
+    for name, key in keys.items():
         members = [findable.index.rows["id"][row] for row in rows.get(key, ())]
         for called in (str, partial(code_of, dimension, reader=reader), partial(label_of, dimension, reader=reader)):
             texts = {member: text for member in members if (text := called(member)) and fold_whole(text) == key}
             exact = [member for member, text in texts.items() if text == name]
             if texts:
-                found[name] = exact if len(exact) == 1 else list(texts)
+                members_by_name[name] = exact if len(exact) == 1 else list(texts)
                 break
-        if name not in found and (readings := member_terms(dimension, reader).get(key)):
-            found[name] = list(dict.fromkeys(reading.key for reading in readings))
-    return found
+        if name not in members_by_name and (readings := member_terms(dimension, reader).get(key)):
+            members_by_name[name] = list(dict.fromkeys(reading.key for reading in readings))
+    return members_by_name
 
 
 def close_to(dimension: str, names: Iterable[str], reader: Reader) -> tuple[str, ...]:
@@ -99,10 +99,10 @@ def several_members(dimension: str, name: str, candidates: Sequence[str], reader
     """Refuse a name of several members; list their ids."""
     means = {known.key: known.means for known in member_terms(dimension, reader).get(fold_whole(name), ())}
     labels = {member: means.get(member) or label_of(dimension, member, reader) for member in candidates[:NAMED]}
-    shown = ", ".join(f"'{member}' ({label})" for member, label in labels.items())
+    words = ", ".join(f"'{member}' ({label})" for member, label in labels.items())
     more = f" and {len(candidates) - NAMED} more" if len(candidates) > NAMED else ""
     return BadArguments(
-        f"{len(candidates)} members of {dimension} are called {quoted([name])}: {shown}{more}. Give the id of one.",
+        f"{len(candidates)} members of {dimension} are called {quoted([name])}: {words}{more}. Give the id of one.",
         field=field,
         got=name,
         valid=candidates,

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.books.absence import absence_note, not_held_notes
+from engine.books.absence import SearchNote, absence_note, not_held_notes
 from engine.books.folding import fold
 from engine.books.reader import Reader
 from engine.books.search import WHY, Findable, Hit, Limits, SearchResult, findable_members, findable_reports, search
 from engine.books.search_index import CONTAINS, EXACT, MOST_WORDS, SPELLED
-from engine.books.search_notes import SearchNote
 from engine.books.terms import readings_of
 from engine.model.errors import BadArguments
 from engine.model.requests import SearchRequest

@@ -45,10 +45,10 @@ class LeafWeights(Struct, frozen=True, eq=False):
     def of(cls, leaf: str, leaves: Leaves, reader: Reader) -> "LeafWeights":
         """Return the weights of the leaves that a reader sees; no others have rows."""
         sees = reader.sees_leaf(leaf)
-        seen = {code: weight for code, weight in watched(leaves.items()) if sees(code)}
-        common = common_denominator([seen])
+        weights = {code: weight for code, weight in watched(leaves.items()) if sees(code)}
+        common = common_denominator([weights])
         numerators = [0] * reader.leaf_count(leaf)
-        for code, weight in watched(seen.items()):
+        for code, weight in watched(weights.items()):
             numerators[code] = weight.numerator * (common // weight.denominator)
         largest = max(map(abs, watched(numerators)), default=0)
         return cls(leaf, pl.Series(numerators, dtype=WIDE), common, largest)
@@ -98,8 +98,8 @@ class TermAmount(Struct, frozen=True, eq=False, kw_only=True):
     def of_row(self, denominator: int) -> pl.Expr:
         """Return what a row adds, as an integer over a denominator."""
         inside = reduce(and_, map(in_range, self.term.ranges), pl.lit(value=True))
-        added = self._added(denominator, pl.lit(1, dtype=WIDE))
-        return pl.when(inside).then(added).otherwise(NOTHING_ADDED).fill_null(0)
+        amount = self._added(denominator, pl.lit(1, dtype=WIDE))
+        return pl.when(inside).then(amount).otherwise(NOTHING_ADDED).fill_null(0)
 
     def of_group(self, denominator: int) -> pl.Expr:
         """Return what rows of equal codes add that the term counts, from their number and the sum of their amounts."""
@@ -117,10 +117,16 @@ class TermAmount(Struct, frozen=True, eq=False, kw_only=True):
 
 def factor_of_row(factor: Factor) -> pl.Expr:
     """Return the factor of an adjustment that a row takes, over the denominator of the factor."""
-    known = factor.factor
-    listed = {leaf: pl.Series([sorted(codes)], dtype=pl.List(pl.UInt32)) for leaf, codes in factor.leaves.items()}
-    applies = reduce(and_, (pl.col(leaf).cast(pl.UInt32).is_in(codes) for leaf, codes in listed.items()))
-    return pl.when(applies).then(pl.lit(known.numerator, dtype=WIDE)).otherwise(pl.lit(known.denominator, dtype=WIDE))
+    fraction = factor.factor
+    codes_by_leaf = {
+        leaf: pl.Series([sorted(codes)], dtype=pl.List(pl.UInt32)) for leaf, codes in factor.leaves.items()
+    }
+    applies = reduce(and_, (pl.col(leaf).cast(pl.UInt32).is_in(codes) for leaf, codes in codes_by_leaf.items()))
+    return (
+        pl.when(applies)
+        .then(pl.lit(fraction.numerator, dtype=WIDE))
+        .otherwise(pl.lit(fraction.denominator, dtype=WIDE))
+    )
 
 
 class RowAmounts(Struct, frozen=True, eq=False, dict=True):
@@ -188,7 +194,7 @@ class RowAmounts(Struct, frozen=True, eq=False, dict=True):
         return self._sums(part, (), None, None).pipe(lambda groups: groups.select(pl.col(ROWS).sum()))
 
     def _sums(self, part: RowPart, keys: Sequence[str], measure: str | None, sign: AmountRange | None) -> FactRead:
-        asked = Slice(
+        question = Slice(
             domain=self.plan.query.domain.key,
             scenario=self.plan.term_span.term.scenario.id,
             spans=(ALL_DAYS, WITHOUT_DATE) if part.span is None else (part.span,),
@@ -196,7 +202,7 @@ class RowAmounts(Struct, frozen=True, eq=False, dict=True):
             aggregates=() if measure is None else (Aggregate(measure),),
         )
         within = part.cell if sign is None else part.cell & Cell.of([Conjunction.of({}, [sign])])
-        return FactRead(asked, within, self.plan.query.compared)
+        return FactRead(question, within, self.plan.query.compared)
 
     def of_rows(self, part: RowPart) -> Mapping[str, pl.Expr]:
         """Return the columns that are summed, as integers over their denominators."""
@@ -205,16 +211,16 @@ class RowAmounts(Struct, frozen=True, eq=False, dict=True):
         if self.decides:
             return {}
         common = self.denominators[CONTRIBUTION]
-        added = [self._terms[id(term)].of_row(common) for term in part.counted]
-        return {CONTRIBUTION: reduce(add, added, NOTHING_ADDED)}
+        amounts = [self._terms[id(term)].of_row(common) for term in part.counted]
+        return {CONTRIBUTION: reduce(add, amounts, NOTHING_ADDED)}
 
     def kept(self, part: RowPart) -> pl.Expr:
         """Return the filter for the rows of a part that the query keeps."""
         tests = [pl.lit(value=True)]
         if self.choices.words:
             words = partial(holds_words, words=self.choices.words)
-            searched = [pl.col(name).map_batches(words, pl.Boolean) for name in self.choices.texts]
-            tests.append(reduce(or_, searched))
+            columns = [pl.col(name).map_batches(words, pl.Boolean) for name in self.choices.texts]
+            tests.append(reduce(or_, columns))
         if (bounds := self.choices.bounds) is not None:
             amount, common = self.of_rows(part)[CONTRIBUTION], Exact(self.denominators[CONTRIBUTION])
             if bounds.least is not None:
@@ -256,8 +262,8 @@ def clamped(bound: int) -> pl.Expr:
 
 def holds_words(texts: pl.Series, words: Sequence[str]) -> pl.Series:
     """Tell of each text whether its folded form holds all words."""
-    folded = fold_each(texts)
-    return reduce(and_, (folded.str.contains(word, literal=True) for word in words)).fill_null(value=False)
+    letters = fold_each(texts)
+    return reduce(and_, (letters.str.contains(word, literal=True) for word in words)).fill_null(value=False)
 
 
 def decides(plan: RowPlan) -> bool:
@@ -268,13 +274,13 @@ def decides(plan: RowPlan) -> bool:
 def refuse_deciders(plan: RowPlan) -> None:
     """Raise BadArguments for choices among the rows of a figure that single rows decide."""
     choices = plan.query.choices
-    given = {
+    by_field = {
         "order_by": choices.order,
         "amount": choices.bounds,
         "text": choices.words,
         "count_by": choices.count_by,
     }
-    field = next((name for name, choice in given.items() if choice), None)
+    field = next((name for name, choice in by_field.items() if choice), None)
     if field and decides(plan):
         raise BadArguments(
             f"Single rows decide {plan.query.written}, so no row contributes by itself. Leave {field} or "

@@ -125,8 +125,8 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
         refuse_deciders(plan)
         plan = at_chosen_close(plan, stop)
     rows = RowsFound(pl.DataFrame()) if plan is None else find_rows(plan, stop)
-    made = total_made(plan, rows, stop)
-    columns, values = told_rows(query, plan, rows, made, stop, reader)
+    total = total_made(plan, rows, stop)
+    columns, values = told_rows(query, plan, rows, total, stop, reader)
     own = [(query.side.terms[query.term_index].scenario.id, query.compared)] if query.side else []
     return Inspection(
         source=query.domain.key,
@@ -141,12 +141,12 @@ def inspect(query: RowQuery, reader: Reader, stop: Stop = never) -> Inspection:
         truncated=rows.is_truncated,
         figure=query.written,
         figure_label=plan.named.label if plan and plan.named else None,
-        contribution_total=made.total,
-        divisor=made.divisor,
+        contribution_total=total.total,
+        divisor=total.divisor,
         quotient=plan is not None and plan.expression is not None and plan.expression.type.quotient,
         notes=(
             *query.notes,
-            *notes_of_rows(query, plan, made, rows, stop),
+            *notes_of_rows(query, plan, total, rows, stop),
             *headers(query.filters, [query.domain], own, reader),
         ),
         catalogue_version=reader.catalogue.version,
@@ -178,7 +178,7 @@ ToldRows = tuple[tuple[RowColumn, ...], list[Sequence[RowValue]]]  # columns, an
 
 
 def told_rows(
-    query: RowQuery, plan: RowPlan | None, rows: RowsFound, made: RowTotal, stop: Stop, reader: Reader
+    query: RowQuery, plan: RowPlan | None, rows: RowsFound, total: RowTotal, stop: Stop, reader: Reader
 ) -> ToldRows:
     """Return the columns of rows with their values; the contribution to a figure is the last."""
     units = {} if plan is None else units_of_rows(plan, rows, stop)
@@ -191,15 +191,17 @@ def told_rows(
         for name, unit in rows.denominators.items():
             sums = [Exact(number, unit) for number in watched(rows.frame[name].to_list())]
             own = column_of(name, query.domain, reader) if plan.expression is None else None
-            told = replace(own, unit=units.get(name, own.unit)) if own else contribution_column(plan, sums, units)
-            columns, values = (*columns, told), [*values, sums]
+            summed_column = (
+                replace(own, unit=units.get(name, own.unit)) if own else contribution_column(plan, sums, units)
+            )
+            columns, values = (*columns, summed_column), [*values, sums]
     elif plan is not None and plan.expression is not None:
-        contributed = contributions(plan, rows.frame, made.decisive)
-        columns, values = (*columns, contribution_column(plan, contributed, units)), [*values, contributed]
+        row_contributions = contributions(plan, rows.frame, total.decisive)
+        columns, values = (*columns, contribution_column(plan, row_contributions, units)), [*values, row_contributions]
     return columns, values
 
 
-def totals_of(plan: RowPlan | None, rows: RowsFound, contributed: Sequence[RowValue]) -> RowTotals | None:
+def totals_of(plan: RowPlan | None, rows: RowsFound, row_contributions: Sequence[RowValue]) -> RowTotals | None:
     """Return the totals of all rows, which are those shown unless they were read apart; None if they are too many."""
     if plan is None:
         return RowTotals(0, {})
@@ -208,7 +210,7 @@ def totals_of(plan: RowPlan | None, rows: RowsFound, contributed: Sequence[RowVa
     measures = plan.query.domain.measures
     amounts: dict[str, list[Exact]] = {}
     for name in () if decides(plan) else plan.query.choices.summed:
-        each = contributed if name == CONTRIBUTION else units_as_amounts(rows.frame[name], measures[name].places)
+        each = row_contributions if name == CONTRIBUTION else units_as_amounts(rows.frame[name], measures[name].places)
         amounts[name] = [amount for amount in watched(each) if isinstance(amount, Exact)]
     return RowTotals(rows.frame.height, {name: sums_of(each) for name, each in watched(amounts.items())})
 
@@ -240,13 +242,15 @@ def total_made(plan: RowPlan | None, rows: RowsFound, stop: Stop) -> RowTotal:
     return figure_of(plan, stop)
 
 
-def notes_of_rows(query: RowQuery, plan: RowPlan | None, made: RowTotal, rows: RowsFound, stop: Stop) -> Iterator[Note]:
+def notes_of_rows(
+    query: RowQuery, plan: RowPlan | None, total: RowTotal, rows: RowsFound, stop: Stop
+) -> Iterator[Note]:
     """Yield the notes on a figure that has blanks, and on rows that are too many to add up."""
     if plan is None:
         return
     if plan.named and query.written:
         yield from find_unmet([(query.written, plan.named.expression)], plan.reader)
-    if not isinstance(made.total, Exact) and not query.choices.is_narrowed:
+    if not isinstance(total.total, Exact) and not query.choices.is_narrowed:
         yield from blank_notes(plan, stop)
     if rows.is_truncated and rows.totals is None:
         yield Note.of("rows_not_summed", maximum=f"{MAX_ROWS:,}")
@@ -292,8 +296,8 @@ def units_of_rows(plan: RowPlan, rows: RowsFound, stop: Stop) -> dict[str, str]:
     for name, measure in plan.query.domain.measures.items():
         if measure.currency is not None and measure.currency in plan.columns:
             is_whole = rows.groups is None and not rows.is_truncated
-            found = rows.frame if is_whole else currencies_read(plan, measure.currency, stop)
-            codes = frozenset(found[measure.currency].unique().to_list())
+            frame = rows.frame if is_whole else currencies_read(plan, measure.currency, stop)
+            codes = frozenset(frame[measure.currency].unique().to_list())
             units |= {name: currency_of(measure.currency, codes, plan.reader)} if codes else {}
     return units
 
@@ -303,19 +307,19 @@ def currencies_read(plan: RowPlan, currency: str, stop: Stop) -> pl.DataFrame:
     spans = split_intervals([term.window for term in plan.weighted_terms], plan.domain_read.boundaries)
     cell = reduce(or_, (term.cell for term in plan.weighted_terms), NOTHING)
     read = sums_read(plan.domain_read, plan.term_span, spans, (currency,), (), cell)
-    (found,) = plan.reader.collect([read.pipe(lambda sums: sums.select(currency).unique())], stop)
-    return found
+    (currencies,) = plan.reader.collect([read.pipe(lambda sums: sums.select(currency).unique())], stop)
+    return currencies
 
 
-def contribution_column(plan: RowPlan, contributed: Sequence[Exact], units: Mapping[str, str]) -> RowColumn:
+def contribution_column(plan: RowPlan, amounts: Sequence[Exact], units: Mapping[str, str]) -> RowColumn:
     """Return the contribution column, in the currency of what it adds up.
 
     It has the decimal places of the amounts, or more if weights need them.
     """
     assert plan.expression is not None  # noqa: S101 - asked only where a figure is named
     least = max(0 if term.base.over_members.counts else term.base.measure.places for term in plan.weighted_terms)
-    needed = (decimal_places(amount.reduced()[1]) or 0 for amount in watched(contributed))
-    places = min(max(least, *needed, 0), MOST_PLACES)
+    digits = (decimal_places(amount.reduced()[1]) or 0 for amount in watched(amounts))
+    places = min(max(least, *digits, 0), MOST_PLACES)
     unit = unit_of(plan.expression.type.kind, plan.reader)
     if plan.expression.type.kind is FigureKind.MONEY:
         each = {units.get(term.base.measure.key, unit) for term in plan.weighted_terms}
@@ -359,15 +363,15 @@ def units_as_amounts(units: pl.Series, places: int) -> list[RowValue]:
 
 
 def labels_of(
-    columns: Sequence[RowColumn], found: Sequence[Sequence[RowValue]], reader: Reader
+    columns: Sequence[RowColumn], values_by_column: Sequence[Sequence[RowValue]], reader: Reader
 ) -> dict[str, dict[str, str]]:
     """Return the labels of the members shown, by dimension and id."""
     labels = {}
-    for column, values in zip(columns, found, strict=True):
+    for column, values in zip(columns, values_by_column, strict=True):
         if column.kind == "member":
             members = reader.members(column.name)
-            known = {
+            names = {
                 member: members.label(member) for member in watched(dict.fromkeys(values)) if isinstance(member, str)
             }
-            labels[column.name] = {member: label for member, label in watched(known.items()) if label != member}
-    return {name: known for name, known in labels.items() if known}
+            labels[column.name] = {member: label for member, label in watched(names.items()) if label != member}
+    return {name: names for name, names in labels.items() if names}

@@ -120,8 +120,8 @@ def first_ordered(amounts: RowAmounts, order: RowOrder, parts: Sequence[RowPart]
         return read.pipe(lambda frame: frame.filter(is_kept).select(key.alias(KEY)).select(first(KEYS, most)))
 
     keys = pl.concat(plan.reader.collect([scan_of(part) for part in parts], stop)).get_column(KEY)
-    shown = keys.sort(descending=not order.ascending).head(most)
-    last = pl.lit(shown[-1], dtype=keys.dtype) if len(shown) == most else None
+    first_keys = keys.sort(descending=not order.ascending).head(most)
+    last = pl.lit(first_keys[-1], dtype=keys.dtype) if len(first_keys) == most else None
 
     def read_of(part: RowPart) -> FactRead:
         key = amounts.key(order.column, part)
@@ -165,16 +165,16 @@ def read_totals(amounts: RowAmounts, parts: Sequence[RowPart], stop: Stop) -> Ro
     if not amounts.holds(MAX_ROWS):
         return None
     names = list(amounts.denominators)
-    added = [pl.col(OF.format(name)).filter(pl.col(KEPT)) for name in names]
+    amount_columns = [pl.col(OF.format(name)).filter(pl.col(KEPT)) for name in names]
     sums = [
         (column.filter(column > 0) if is_positive else column).sum().alias(form.format(name))
-        for name, column in zip(names, added, strict=True)
+        for name, column in zip(names, amount_columns, strict=True)
         for form, is_positive in ((OF, False), (POSITIVE, True))
     ]
 
     def read_of(part: RowPart) -> FactRead:
-        is_kept, summed = amounts.kept(part), amounts.of_rows(part)
-        columns = [is_kept.alias(KEPT), *(amount.alias(OF.format(name)) for name, amount in summed.items())]
+        is_kept, row_amounts = amounts.kept(part), amounts.of_rows(part)
+        columns = [is_kept.alias(KEPT), *(amount.alias(OF.format(name)) for name, amount in row_amounts.items())]
         read = amounts.plan.read(part, MAX_ROWS + 1, columns_read(columns))
         return read.pipe(
             lambda rows: rows.with_columns(columns).select(pl.len().alias(ROWS), pl.col(KEPT).sum(), *sums)
@@ -206,22 +206,25 @@ def read_groups(amounts: RowAmounts, parts: Sequence[RowPart], stop: Stop) -> pl
     names = list(amounts.denominators)
 
     def read_of(part: RowPart) -> FactRead:
-        is_kept, summed = amounts.kept(part), amounts.of_rows(part)
-        added = [amount.alias(OF.format(name)) for name, amount in summed.items()]
-        read = plan.read(part, MAX_ROWS, columns_read([is_kept, *added]) | {*columns})
+        is_kept, sum_columns = amounts.kept(part), amounts.of_rows(part)
+        amount_columns = [amount.alias(OF.format(name)) for name, amount in sum_columns.items()]
+        read = plan.read(part, MAX_ROWS, columns_read([is_kept, *amount_columns]) | {*columns})
         sums = [pl.col(OF.format(name)).sum() for name in names]
         return read.pipe(
             lambda rows: (
-                rows.filter(is_kept).with_columns(added).group_by(columns).agg(pl.len().cast(WIDE).alias(ROWS), *sums)
+                rows.filter(is_kept)
+                .with_columns(amount_columns)
+                .group_by(columns)
+                .agg(pl.len().cast(WIDE).alias(ROWS), *sums)
             )
         )
 
     frames = plan.reader.collect([read_of(part) for part in parts], stop)
     groups = pl.concat(frames).group_by(columns).agg(pl.all().sum())
     order = choices.order or RowOrder(count, ascending=False)
-    summed = {count: pl.col(ROWS), **{name: pl.col(OF.format(name)) for name in names}}
-    keys = [summed.get(order.column, amounts.rank(order.column)), *map(amounts.rank, choices.count_by)]
+    sum_columns = {count: pl.col(ROWS), **{name: pl.col(OF.format(name)) for name in names}}
+    keys = [sum_columns.get(order.column, amounts.rank(order.column)), *map(amounts.rank, choices.count_by)]
     descending = [not order.ascending, *(False for _ in choices.count_by)]
     return groups.sort(keys, descending=descending, nulls_last=True).select(
-        *columns, *(column.alias(name) for name, column in summed.items())
+        *columns, *(column.alias(name) for name, column in sum_columns.items())
     )

@@ -1,6 +1,6 @@
 """Every note code and error type is told by docs/tools.md and held by a test that names it."""
 
-from engine.books.search_notes import SEARCH_NOTES
+from engine.books.absence import SEARCH_NOTES
 from engine.model.notes import NOTES
 from scripts.tools_page import PAGE, error_types
 from server.base.notes import SERVER_NOTES

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from engine.books.absence import SEARCH_NOTES
 from engine.books.books import Shelf
 from engine.books.checks import data_faults
-from engine.books.search_notes import SEARCH_NOTES
 from engine.instance.documents import InstanceFaults
 from engine.model.notes import Severity
 from server.feeds.instance import read_instance

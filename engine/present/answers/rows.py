@@ -54,14 +54,14 @@ def rows_answer(
 
     A summary has no rows and no columns.
     """
-    found = len(inspection.rows)
+    count = len(inspection.rows)
     most = 0 if is_summary else most_entries(budget, len(inspection.columns))
 
     def build(left: LeftOut) -> Json:
-        whole = rows_result(inspection, found - left["rows"], data_ref)
+        whole = rows_result(inspection, count - left["rows"], data_ref)
         return summed_up(whole) if is_summary else whole
 
-    result = fitted(build, {"rows": found}, budget, stop, max(0, found - most))
+    result = fitted(build, {"rows": count}, budget, stop, max(0, count - most))
     if result is None:
         raise BadArguments(
             f"Even without rows this answer is longer than {budget} tokens. Name fewer columns.",
@@ -75,8 +75,8 @@ def summed_up(result: Json) -> Json:
     """Return the result object of rows without them and their columns, whose units stand with the sums."""
     units = {column["name"]: column["unit"] for column in result["columns"] if "unit" in column}
     sums = {
-        name: {**known, **without_defaults({"unit": units.get(name)}, {"unit": None})}
-        for name, known in result.get("sums", {}).items()
+        name: {**figures, **without_defaults({"unit": units.get(name)}, {"unit": None})}
+        for name, figures in result.get("sums", {}).items()
     }
     rest = {key: part for key, part in result.items() if key not in OF_ROWS}
     return {**rest, **({"sums": sums} if sums else {})}
@@ -172,15 +172,15 @@ def contributed_json(inspection: Inspection) -> Json:
     if inspection.figure is None:
         return {}
     total, divisor, figure = inspection.contribution_total, inspection.divisor, inspection.figure_amount
-    told = {
+    contribution = {
         "metric": inspection.figure,
         "metric_label": inspection.figure_label,
         "contribution_total": value_json(total) if isinstance(total, Exact) else None,
     }
     if not inspection.makes_figure:
-        return told
+        return contribution
     return {
-        **told,
+        **contribution,
         **({"divisor": divisor.as_json()} if divisor != Exact(1) else {}),
         "figure": figure.as_json(quotient=inspection.quotient) if isinstance(figure, Exact) else None,
     }
@@ -206,11 +206,11 @@ def labels_shown(inspection: Inspection, rows: Sequence[Sequence[object]]) -> Js
     """Return the labels of the members in some rows."""
     labels: Json = {}
     for at, column in enumerate(inspection.columns):
-        known = inspection.labels.get(column.name, {})
-        seen = {row[at] for row in watched(rows)}
-        found = {member: label for member, label in watched(known.items()) if member in seen}
-        if found:
-            labels[column.name] = found
+        names = inspection.labels.get(column.name, {})
+        ids = {row[at] for row in watched(rows)}
+        names_of_rows = {member: label for member, label in watched(names.items()) if member in ids}
+        if names_of_rows:
+            labels[column.name] = names_of_rows
     return labels
 
 

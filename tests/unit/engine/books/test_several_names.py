@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.books.search_notes import SEARCH_NOTES
+from engine.books.absence import SEARCH_NOTES
 from engine.books.several_names import MAX_NAMES, search_names
 from engine.door import Door, open_books
 from engine.model.errors import BadArguments
