@@ -103,7 +103,6 @@ class ChartSpec(Request):
     title: str
     """Its message: "Costs 4 % below plan"."""
     subtitle: str | None = None
-    """Company, period, scope."""
     x: str | None = None
     """Column along the axis; of scatter, numbers. Left out, the one that fits."""
     y: str | tuple[str, ...] | None = None
@@ -119,9 +118,11 @@ class ChartSpec(Request):
     forecast_from: str | None = None
     """forecast_line: first x. Left out, by styles."""
     favourable: Literal["up", "down"] | None = None
-    """Colours good and bad: up where more is better. Of bars only if told."""
+    """Colours good and bad: up where more is better."""
     stack: bool = False
     """Bars: series on top of each other."""
+    lines: tuple[str, ...] = ()
+    """Of bars over time: series drawn as lines."""
     sort: Literal["given", "ascending", "descending"] = "given"
     """Bars by figure."""
     unit: str | None = None

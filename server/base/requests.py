@@ -73,7 +73,7 @@ class ChartRequest(Request):
     """A chart of results, of what a script makes of them, or the rows that it leaves."""
 
     data_refs: tuple[str, ...]
-    """Always a list: ["ds_…"]. In the script frames[0] (also df), frames[1] and so on."""
+    """A list: ["ds_…"]. In the script frames[0] (also df), frames[1]…"""
     transform_code: str | None = None
     """Python that leaves a polars DataFrame, a dict of lists or a list of dicts in `result`, at most 5,000 rows. It has
     df, frames, pl, usual builtins, datetime, math, statistics, itertools, collections, decimal, re; no files or

@@ -15,6 +15,7 @@ from engine.present.charts.areas import area
 from engine.present.charts.axes import broken
 from engine.present.charts.bars import bar, horizontal_bar
 from engine.present.charts.columns import LONGEST, Columns, columns_of, plain, printable
+from engine.present.charts.combined import bars_and_lines
 from engine.present.charts.heatmaps import cohort_heatmap
 from engine.present.charts.lines import forecast_line, line
 from engine.present.charts.picture import SUBTITLE_SIZE, TITLE_SIZE, ChartInput, Picture
@@ -41,7 +42,10 @@ BARS: Final = ("styles", "favourable", "stack", "sort")
 STEPS: Final = ("kind", "styles", "favourable")
 CHARTS: Final[Mapping[str, ChartKind]] = {
     "line": ChartKind(ChartRequirements(several_y=True, options=("styles",), most_x=600, most_series=8), line),
-    "bar": ChartKind(ChartRequirements(several_y=True, options=BARS, most_x=60, most_series=6), bar),
+    "bar": ChartKind(
+        ChartRequirements(several_y=True, options=(*BARS, "lines"), most_x=60, most_series=6),
+        lambda sheet: bars_and_lines(sheet) if sheet.spec.lines else bar(sheet),
+    ),
     "area": ChartKind(ChartRequirements(several_y=True, options=("stack",), most_x=600, most_series=8), area),
     "waterfall": ChartKind(
         ChartRequirements(series="none", is_timed=False, options=STEPS, most_x=20, most_series=1), waterfall
@@ -166,7 +170,8 @@ def drawn_chart(spec: ChartSpec, frame: pl.DataFrame, units: Mapping[str, str], 
         title=spec.title,
         unit=drawn.unit.name,
         columns=tuple(
-            ChartColumn(name, drawn.unit.name if name in columns.y else sheet.units.get(name)) for name in drawn_columns
+            ChartColumn(name, drawn.units.get(name, drawn.unit.name) if name in columns.y else sheet.units.get(name))
+            for name in drawn_columns
         ),
         rows=tuple(tuple(map(plain, row)) for row in frame.select(drawn_columns).rows()),
         vega_lite=vega_lite(sheet, drawn),
@@ -178,6 +183,8 @@ def refuse_units(spec: ChartSpec, frame: pl.DataFrame, columns: Columns, units: 
     """Refuse figures of a report whose rows say several units; new figures have the unit that the spec says."""
     if "value" not in columns.y or "value" in units or spec.unit is not None or frame.schema.get("unit") != pl.String:
         return
+    if spec.lines:
+        return  # bars and lines have a unit each
     said = frame["unit"].drop_nulls().unique(maintain_order=True).to_list()
     if len(said) > 1:
         of_first = frame.filter(pl.col("alias") == pl.col("alias").first()) if "alias" in frame.columns else frame

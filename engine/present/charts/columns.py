@@ -86,6 +86,7 @@ OPTIONS: Final[Mapping[str, object]] = {
     "forecast_from": None,
     "favourable": None,
     "stack": False,
+    "lines": (),
     "sort": "given",
 }
 

@@ -37,6 +37,7 @@ class Marks:
 
     def __init__(self, sheet: ChartInput, grid: Grid, unit: Unit, ticks: Ticks) -> None:
         self.sheet, self.grid, self.unit, self.ticks = sheet, grid, unit, ticks
+        self.beside = RIGHT  # position of the labels of lines that reach the end
         self.x = name_axis(grid, sheet.size[0], {"type": "point", "padding": 0.25})
         self.y = figure_axis(ticks, unit)
 
@@ -98,7 +99,7 @@ class Marks:
         return [
             self.texts(
                 [self.end(end, self.ticks.value(pixel, height)) for end, pixel in zip(final, beside, strict=True)],
-                RIGHT,
+                self.beside,
             ),
             *(self.texts([self.end(end, end.value)], end.side) for end in ends if end not in final),
         ]

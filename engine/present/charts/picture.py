@@ -289,6 +289,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     layer: list[Vega]
     unit: Unit
     sentences: tuple[str, ...]
+    units: Mapping[str, str | None] = {}  # of columns of figures whose unit is another
     is_said: bool = False  # whether the axes show their units
     said: tuple[str, ...] = ()  # texts for the subtitle besides the unit
 

@@ -73,14 +73,17 @@ def report_as_it_is(spec: ChartSpec, given: Report) -> AsItIs:
     members = tuple(f"pl.col({name!r}).is_not_null()" for name in given.breakdown)
     if spec.chart_type == "scatter":
         return AsItIs(spec, frame, kept=members)
-    kept = of_one_unit(spec, given, frame)
+    is_line = pl.any_horizontal(pl.col("label", "alias").is_in(list(spec.lines)))
+    bars = of_one_unit(spec, given, frame.filter(~is_line))
+    kept = pl.concat([bars, frame.filter(is_line)])
     unit = next(iter(kept["unit"]), None)
     if given.currency == MIXED and not is_one_currency(spec, frame, unit):
         raise several_currencies(given.notes)
     notes = left_out(frame, kept, unit)
     aliases = kept["alias"].unique(maintain_order=True).to_list()
-    only = (f"pl.col('unit') == {unit!r}", f"pl.col('alias').is_in({aliases!r})") if notes else ()
-    return AsItIs(*named_columns(spec, given, kept), unit, notes, (*members, *only))
+    only = (f"pl.col('unit') == {unit!r}", f"pl.col('alias').is_in({aliases!r})") if notes and not spec.lines else ()
+    own = unit if kept["unit"].n_unique() < 2 else None  # bars and lines of two units: the rows say them
+    return AsItIs(*named_columns(spec, given, kept), own, notes, (*members, *only))
 
 
 def of_one_unit(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> pl.DataFrame:
@@ -132,7 +135,8 @@ def named_columns(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> tuple[
     if spec.chart_type == "waterfall":
         return with_signs(spec, frame) if first is None else (spec, frame)
     labels, aliases = frame["label"].n_unique(), frame["alias"].n_unique()
-    several = "alias" if aliases > 1 else "label" if given.breakdown and labels > 1 else None
+    are_lines = bool(frame["label"].is_in(list(spec.lines)).any())
+    several = "label" if are_lines else "alias" if aliases > 1 else "label" if given.breakdown and labels > 1 else None
     return replace(spec, series=spec.series or several), frame
 
 

@@ -360,7 +360,9 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         {
             "data_refs": st.lists(st.sampled_from((f"ds_{'a' * 32}", "")), max_size=2),
             "transform_code": st.sampled_from(("result = df", "import os")),
-            "chart_spec": st.sampled_from(({"chart_type": "bar", "title": "T"}, {"chart_type": "pie"})),
+            "chart_spec": st.sampled_from(
+                ({"chart_type": "bar", "title": "T", "lines": ["Revenue"]}, {"chart_type": "pie"})
+            ),
         }
     ),
     "export_dataset": st.fixed_dictionaries(

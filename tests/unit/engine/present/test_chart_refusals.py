@@ -51,6 +51,16 @@ LINE, AREA, STEPS, MAP = (CASES[kind].table for kind in ("line", "area", "waterf
 
 NEGATIVE = {**AREA, "value": [1] * 6 + [1, 2, -3, 1, 1, 1]}
 
+OF_BARS = ["styles", "favourable", "stack", "sort", "lines"]
+FIGURES = ("actual", "budget", "forecast")
+QUARTERS = {**CASES["bar"].table, "quarter": ["North", "South", "West"]}
+UNITS = {
+    "period": ["2026-01"] * 3,
+    "of": ["A", "B", "C"],
+    "value": [1.0, 2.0, 3.0],
+    "unit": ["number", "EUR", "days"],
+}
+
 REFUSED = [
     (of("line", chart_type="pie"), "chart_type", "There is no chart 'pie'", list(CHARTS)),
     (of("bar", favourable="up"), "favourable", "favourable colours one series of variances; here are 3", None),
@@ -94,7 +104,19 @@ REFUSED = [
         None,
     ),
     (of("line", stack=True), "stack", "A line chart takes no stack: leave it out", ["styles"]),
-    (of("bar", kind="quarter"), "kind", "A bar chart takes no kind", ["styles", "favourable", "stack", "sort"]),
+    (
+        of("bar", kind="quarter"),
+        "kind",
+        "A bar chart takes no kind",
+        OF_BARS,
+    ),
+    (of("bar", lines=("plan",)), "lines", "There is no series 'plan' to draw as a line", [*FIGURES]),
+    (of("bar", lines=FIGURES), "chart_type", "Every series is a line: draw a line chart", None),
+    (of("bar", lines=("budget",), stack=True), "stack", "Beside lines bars are not stacked", None),
+    (of("bar", lines=("budget",), favourable="up"), "favourable", "bars have the colours of their series", None),
+    (of("bar", QUARTERS, lines=("budget",)), "lines", "share an axis of time, and quarter holds names", [*FIGURES]),
+    (of("line", lines=("Actuals",)), "lines", "A line chart takes no lines", ["styles"]),
+    (of("bar", UNITS, x="period", y="value", series="of", lines=("B", "C")), "lines", "'EUR', 'days'", None),
     (of("line", title=" "), "title", "The title has 1 characters: 1 to 160 are shown", None),
     (of("line", title="x" * 161), "title", "The title has 161 characters", None),
     (
