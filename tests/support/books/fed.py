@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 from msgspec.json import encode
 from msgspec.structs import replace
@@ -117,6 +118,7 @@ class Fed:
         callers = Callers(self.instance, shelf, feeds, keeping_in(state / "files"), WORKSHOP, answer_tokens, 10_000)
         known = Settings(instance=folder, state=state)
         self.dispatch = Dispatcher(callers, known, Telemetry(Metrics()), MemoryLeases(16, 64))
+        finalize(self, self.dispatch.close)  # else its threads stay until the tests end
 
     def call(self, tool: str, /, **arguments: Any) -> tuple[bool, dict[str, Any], str]:
         """Call a tool; return whether it refused, the JSON object, and its text."""
