@@ -29,9 +29,9 @@ MAX_ASKED = 5  # presences of a note
 
 
 def absence_notes(figures: Figures) -> Iterator[Note]:
-    """Yield the notes on what is asked of a domain and has no rows in a range."""
+    """Yield the notes on what has no rows in a range: what is asked of a domain, and members of a breakdown."""
     plan = figures.plan
-    reads = filter(is_told, plan.distinct_reads)
+    reads = [read for read in plan.distinct_reads if is_told(read)]
     groups = (
         (column_read, domain, group)
         for column_read in reads
@@ -40,6 +40,8 @@ def absence_notes(figures: Figures) -> Iterator[Note]:
     )
     for column_read, domain, group in islice(groups, MAX_ASKED):
         yield from rows_elsewhere(plan, column_read, domain, group)
+    for column_read in reads[:1]:
+        yield from members_without_rows(figures, column_read)
 
 
 def is_told(column_read: ColumnRead) -> bool:
@@ -91,13 +93,12 @@ def rows_elsewhere(plan: FigurePlan, column_read: ColumnRead, domain: str, bases
     )
 
 
-def members_without_rows(figures: Figures) -> Iterator[Note]:
+def members_without_rows(figures: Figures, column_read: ColumnRead) -> Iterator[Note]:
     """Yield the note on members without rows that the filter of a breakdown names, if others have some."""
     plan = figures.plan
-    column_read = next(filter(is_told, plan.distinct_reads), None)
     ids = {member for (member,) in watched(named_members(plan.query, plan.axes))}
     named = next((known for known in plan.query.filters if plan.axes and known.dimension.key == plan.axes[0].key), None)
-    if not ids or named is None or column_read is None:
+    if not ids or named is None or not plan.shows_named:
         return
     with_rows = {members[0] for members in watched(held_members(chain.from_iterable(figures.amounts.values())))}
     without = ids - with_rows

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from engine.model.notes import Note
-from engine.notes.absence_notes import absence_notes, members_without_rows
+from engine.notes.absence_notes import absence_notes
 from engine.notes.currency_notes import foreign_notes, mixed_notes, unit_notes
 from engine.notes.days import (
     anchor_notes,
@@ -65,7 +65,6 @@ REPORT_NOTES: Mapping[str, Notes] = {
     "foreign_currency": lambda report: foreign_notes(report.plan, report.currency_uses),
     "header_member": of_plan(header_notes),
     "leap_day": of_each_read(leap_notes),
-    "members_without_rows": of_figures(members_without_rows),
     "mixed_currency": lambda report: mixed_notes(report.plan, report.currency_uses),
     "mixed_units": lambda report: unit_notes(report.plan, report.unit_uses),
     "not_summed": of_plan(function_notes),

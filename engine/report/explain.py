@@ -42,7 +42,7 @@ from engine.report.ranking import stays_in_frames
 from engine.report.run import column_of, made_of
 
 MAX_INSIDE = 10_000  # leaves of a dimension whose mix inside the rows is told
-WITHOUT = ("members_without_rows", "shared_rows", "weighted_rows")  # the lists tell of their rows and totals
+WITHOUT = ("shared_rows", "weighted_rows")  # notes of reports: the lists tell of their rows and totals themselves
 
 
 def explain(

@@ -26,7 +26,6 @@ from engine.notes.report_reads import ReportFigures
 from engine.notes.shared_rows import members_sharing
 from engine.plans.figures import FigurePlan, Figures, collect_together
 from engine.plans.framed_figures import MemberRank
-from engine.plans.places import named_members
 from engine.plans.report_size import COUNTED, refuse_too_many_shown
 from engine.plans.weights import Axis
 from engine.queries.filters import filter_of
@@ -66,8 +65,6 @@ def stays_in_frames(plan: FigurePlan, ranking: Ranking) -> bool:
         or plan.query.breakdown[0].key != plan.axes[0].key
     ):
         return False
-    if any(named_members(plan.query, plan.axes)):
-        return False  # those without rows are told
     first, *inner = plan.axes  # each leaf is in a member of an inner one without a total, of weight 1
     top = ranking.top or MAX_MET
     if len(first.ids) <= max(MAX_SMALL, ranking.top or 0) or any(axis.total is not None for axis in inner):
