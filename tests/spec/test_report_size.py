@@ -304,7 +304,7 @@ def test_what_no_answer_can_hold_is_refused_before_anything_is_read(
         "dimensions": ["cost_centre"],
     }
     asked |= {"period_start": "2024-01", "period_end": "2026-09"}
-    bounded = replace(callers, answer_tokens=2_000)
+    bounded = replace(callers, answer_tokens=1_500)
     with pytest.raises(BadArguments, match="Even one line"):  # the members that this caller sees are known then
         call(bounded, "run_statement", **asked)
     collected.clear()
