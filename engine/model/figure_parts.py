@@ -43,7 +43,7 @@ class PartsFinder:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
-        self._found: dict[tuple[str, str], FigureParts] = {}
+        self._parts: dict[tuple[str, str], FigureParts] = {}
         self._lines: dict[str, dict[str, Line]] = {}
 
     def parts_of(self, figure: Figure, home: Statement | None = None) -> FigureParts:
@@ -54,16 +54,16 @@ class PartsFinder:
         if isinstance(body, Base):
             return FigureParts(frozenset({body}))
         lines_of = home if isinstance(figure, FormulaLine) else None
-        named = [self._parts_named(name, lines_of) for name in metrics_of(body)]
-        return FigureParts.joined([FigureParts(own_operands=own_operands_in(body)), *named])
+        below = [self._parts_named(name, lines_of) for name in metrics_of(body)]
+        return FigureParts.joined([FigureParts(own_operands=own_operands_in(body)), *below])
 
     def _parts_named(self, name: str, home: Statement | None) -> FigureParts:
         lines = self._lines_of(home) if home else {}
         figure, at = (lines[name], home) if name in lines else figure_named(name, self.catalogue)
         key = (at.key if at else "", figure.key)
-        if key not in self._found:
-            self._found[key] = self.parts_of(figure, at)
-        return self._found[key]
+        if key not in self._parts:
+            self._parts[key] = self.parts_of(figure, at)
+        return self._parts[key]
 
     def _lines_of(self, statement: Statement) -> dict[str, Line]:
         if statement.key not in self._lines:

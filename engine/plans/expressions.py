@@ -138,7 +138,7 @@ class FormulaExpression(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def linear(self) -> Mapping[Base, Exact] | None:
         """The bases that it adds up, each with what it counts for; None if it is not linear."""
-        found: dict[Base, Exact] = {}
+        terms: dict[Base, Exact] = {}
         part_terms: Mapping[Base, Exact] | None
         for name, factor in linear_terms(self.formula) or ():
             part = self.parts[name]
@@ -151,8 +151,8 @@ class FormulaExpression(Struct, frozen=True, eq=False, dict=True):
             if part_terms is None:
                 return None
             for base, coefficient in part_terms.items():
-                found[base] = found.get(base, ZERO) + factor * coefficient
-        return found or None
+                terms[base] = terms.get(base, ZERO) + factor * coefficient
+        return terms or None
 
     @cached_property
     def applies_function(self) -> bool:
@@ -261,7 +261,7 @@ def operands_of(expression: Expression) -> Iterator[Expression]:
 
 def parts_of(expression: Expression) -> Iterator[Expression]:
     """Yield the linear figures below a formula, those of a formula that others name once for each side of its own."""
-    found = set[tuple[Expression, OwnSide | None]]()
+    seen = set[tuple[Expression, OwnSide | None]]()
     pending: list[tuple[Expression, OwnSide | None, str]] = [(expression, None, "")]
     while pending:
         figure, own, name = pending.pop()
@@ -270,6 +270,6 @@ def parts_of(expression: Expression) -> Iterator[Expression]:
             pending.append((figure.part, side, figure.name))
         elif figure is not expression and terms_of(figure) is not None:
             yield figure if own is None else OwnExpression(figure, own, name)
-        elif isinstance(figure, FormulaExpression) and (figure, own) not in found:
-            found.add((figure, own))
+        elif isinstance(figure, FormulaExpression) and (figure, own) not in seen:
+            seen.add((figure, own))
             pending += [(part, own, name) for part in reversed(list(figure.parts.values()))]

@@ -17,15 +17,15 @@ Key = TypeVar("Key", bound=Hashable)
 
 def bases_below(figure: Key, made_of: Callable[[Key], Base | Iterable[Key]]) -> Iterator[Base]:
     """Yield the measured figures below a figure, each figure once. `made_of` returns its base, else what it names."""
-    pending, found = [figure], {figure}
+    pending, seen = [figure], {figure}
     while pending:
         part = made_of(pending.pop())
         if isinstance(part, Base):
             yield part
             continue
-        named = [each for each in dict.fromkeys(part) if each not in found]
-        found.update(named)
-        pending += named
+        others = [each for each in dict.fromkeys(part) if each not in seen]
+        seen.update(others)
+        pending += others
 
 
 def made_of_metric(metric: Metric | None) -> Base | tuple[str, ...]:
