@@ -24,6 +24,7 @@ from engine.facts.backend import ArrowVersions
 from engine.model.catalogue import Catalogue, Dimension, DimensionKind
 from engine.model.errors import Unavailable
 from engine.model.fact_store import Backend, FactLoad, FactStore, Versions
+from engine.model.freezes import with_freezes
 from engine.model.members.member_sets import DerivedMembers, LeafMembers, MemberSet
 from engine.model.members.trees import leaf_members, ragged_nodes
 from engine.model.scope import Cell, CodeSet, Cut
@@ -71,11 +72,11 @@ class Books:
 
     def __init__(self, catalogue: Catalogue, backend: Backend, before: "Books | None" = None) -> None:
         """`before` is another version of the same books."""
-        self.catalogue = catalogue
+        self.catalogue = with_freezes(catalogue, backend.freezes)
         self.version = backend.version
         self.facts: FactStore = backend.facts
         self._backend = backend
-        self.loaded = LoadedMembers(catalogue, backend)
+        self.loaded = LoadedMembers(self.catalogue, backend)
         self._rows = backend.row_identities()
         self._turns: dict[Hashable, Lock] = {}  # held while a memo is made
         identities = frozenset(self._rows.values()).union(*self.loaded.identities.values())

@@ -111,7 +111,7 @@ def named_cuts(books: Books) -> Iterator[tuple[str, Cut]]:
     for domain in catalogue.domains.values():
         for group in domain.stock_groups.values():
             yield from ((f"balances {group.key} of {domain.key}", cut) for cuts in group.where for cut in cuts)
-    for scenario in catalogue.scenarios.values():
+    for scenario in catalogue.live_scenarios.values():
         yield from variant_cuts(scenario)
     yield from catalogue.vocabulary.cuts
 

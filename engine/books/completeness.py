@@ -150,7 +150,7 @@ def unmet_remarks(books: Books, domain: Domain) -> Iterator[str]:
 def undated_remarks(books: Books, domain: Domain) -> Iterator[str]:
     """Yield the rows of a domain that belong to no period, with their amounts in each scenario."""
     measure, found = domain.first_amount, []
-    for scenario in books.catalogue.scenarios if domain.keeps_undated else ():
+    for scenario in books.catalogue.live_scenarios if domain.keeps_undated else ():
         for rows, units in sums_of(books, domain, scenario, WITHOUT_DATE, ()).select(ROWS, measure.key).iter_rows():
             found.append(f"{scenario} {rows:,} row{'' if rows == 1 else 's'} of {in_digits(units, measure.places)}")
     if found:
@@ -177,7 +177,7 @@ def read_postings(books: Books, domain: Domain, leaf: str) -> Postings:
     def read(scenario: str) -> dict[int, int]:
         return dict(sums_of(books, domain, scenario, days, (leaf,)).select(leaf, measure.key).iter_rows())
 
-    scenarios = list(books.catalogue.scenarios)
+    scenarios = list(books.catalogue.live_scenarios)
     with ThreadPoolExecutor() as pool:  # a sum takes hardly more than one core
         each = dict(zip(scenarios, pool.map(read, scenarios), strict=True))
     amounts = {scenario: found for scenario, found in each.items() if found}

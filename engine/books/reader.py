@@ -14,7 +14,7 @@ from engine.model.caching import LazyTable
 from engine.model.catalogue import Base, Catalogue, Dimension, Domain, Metric, Statement
 from engine.model.errors import Refusal
 from engine.model.exact import ONE
-from engine.model.fact_store import Asked, FactLoad, Presence, Question, unchanged, visible_loads
+from engine.model.fact_store import Asked, FactLoad, Presence, Question, unchanged
 from engine.model.members.member_sets import NULL_CODE, Leaves, MemberSet, leaves_of_cut
 from engine.model.members.trees import HierarchyFault
 from engine.model.metric_names import NamesSeen, as_seen
@@ -36,6 +36,7 @@ from engine.model.scope import (
     named_by,
 )
 from engine.model.stopping import Stop, watched
+from engine.model.visible_loads import visible_loads
 
 # Everything that a caller sees comes from a Reader: scenarios, metrics, statements, members, sums. A Reader adds its
 # permission to every question, so whatever lies outside does not exist for the caller.
@@ -110,7 +111,7 @@ class Reader:
             seen, ask = self.presence(domain, scenario, EVERYTHING), self._store.presence_of_loads
             return list(visible_loads(loads, seen, partial(ask, domain, scenario, within)))
 
-        return loads if within.is_everything else self.memo_as_seen(("loads", domain, scenario), make, len)
+        return loads if within.is_everything or not loads else self.memo_as_seen(("loads", domain, scenario), make, len)
 
     def load_of(self, table: str) -> str | None:
         """Return the id of the load of a table of members, nodes or rates."""

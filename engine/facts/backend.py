@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import date, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path
@@ -12,10 +12,14 @@ import polars as pl
 from engine.facts.arrow import ArrowFacts
 from engine.facts.derived import derived_tables
 from engine.facts.files import MappedFiles, mapped
+from engine.facts.frozen import DamagedFreeze, FrozenRows, fitted, read_frozen, with_parts
 from engine.facts.manifest import Manifest, Partition, Pin, current_stamp, current_version, pin_current
+from engine.facts.routes import LostFacts, RoutedFacts
+from engine.model.caching import LazyTable
 from engine.model.catalogue import Domain
 from engine.model.derived_tables import DerivedTables, Tables
 from engine.model.fact_store import FactLoad, FactStore
+from engine.model.freezes import Freeze
 from engine.model.stopping import watched
 
 SEQUENCE = attrgetter("sequence", "id")  # the order in which loads were published
@@ -30,6 +34,7 @@ class ArrowVersions:
         self._root = root
         self._facts = facts
         self._files = MappedFiles(root)
+        self._frozen: LazyTable[str, FrozenRows] = LazyTable()  # by file
 
     def current(self) -> int:
         """Return the number of the current version, 0 before the first is published."""
@@ -42,24 +47,43 @@ class ArrowVersions:
     def open(self, domains: Mapping[str, Domain]) -> "ArrowBackend":
         """Open the current version. Raises what `pin_current` raises."""
         pin = pin_current(self._root)
-        self._files.keep(frozenset(pin.manifest.files()))
-        return ArrowBackend(self._root, pin, self._facts(self._files, pin.manifest, domains))
+        frozen, damaged = self._read_freezes(pin.manifest)
+        served = fitted(with_parts(pin.manifest, frozen), domains)
+        self._files.keep(frozenset(served.files()))
+        facts = self._facts(self._files, served, domains)
+        lost = {(key, scenario): LostFacts(why) for scenario, why in damaged.items() for key in domains}
+        return ArrowBackend(self._root, pin, served, RoutedFacts(facts, lost) if lost else facts)
+
+    def _read_freezes(self, manifest: Manifest) -> tuple[Mapping[str, FrozenRows], Mapping[str, str]]:
+        """Return what the freezes of a version hold, and why the others cannot be read."""
+        frozen: dict[str, FrozenRows] = {}
+        damaged: dict[str, str] = {}
+        for scenario, freeze in manifest.frozen.items():
+            try:
+                frozen[scenario] = self._frozen.get(freeze.file, partial(read_frozen, self._root, freeze))
+            except DamagedFreeze as fault:
+                damaged[scenario] = str(fault)
+        self._frozen.keep(frozenset(freeze.file for freeze in manifest.frozen.values()))
+        return frozen, damaged
 
 
 class ArrowBackend:
     """One version of the books in a folder, held open. Implements Backend."""
 
-    def __init__(self, root: Path, pin: Pin, facts: FactStore) -> None:
+    def __init__(self, root: Path, pin: Pin, served: Manifest, facts: FactStore) -> None:
+        """`served` has the parts of the freezes of the version beside its own."""
         self._root = root
         self._pin = pin
         self._manifest = pin.manifest
+        self._served = served
         self.version: int = pin.manifest.version
+        self.freezes: Sequence[Freeze] = tuple(pin.manifest.frozen.values())
         self.facts: FactStore = facts
 
     @property
     def files(self) -> Sequence[Path]:
         """The files that this version needs."""
-        return [self._root / file for file in self._manifest.files()]
+        return [self._root / file for file in self._served.files()]
 
     @property
     def published_at(self) -> datetime | None:
@@ -106,7 +130,7 @@ class ArrowBackend:
                 if own is None:
                     own = dates[loaded.days] = part.dates_of(loaded)
                 days.setdefault(loaded.load, []).append(own)
-        loads = sorted((self._manifest.loads[load] for load in days), key=SEQUENCE)
+        loads = sorted((self._served.loads[load] for load in days), key=SEQUENCE)
         return [FactLoad(load=load.id, at=load.loaded_at, days=union(days[load.id])) for load in loads]
 
     def feeds(self, domain: str) -> set[str]:
@@ -123,7 +147,7 @@ class ArrowBackend:
 
     def blanks(self, domain: str) -> frozenset[str]:
         """Return the measures of a domain that some row has no amount of."""
-        return frozenset(key for part in self._partitions(domain) for key in part.blanks)
+        return frozenset(key for part in self._served.facts.get(domain, ()) for key in part.blanks)
 
     def columns(self, domain: str) -> Mapping[str, set[str]]:
         """Return the columns of each load of a domain. For release 0.3.0, reads them from its files."""
@@ -144,7 +168,7 @@ class ArrowBackend:
     @cached_property
     def _by_scenario(self) -> Mapping[tuple[str, str], Sequence[Partition]]:
         partitions_by_scenario: dict[tuple[str, str], list[Partition]] = {}
-        for domain, partitions in self._manifest.facts.items():
+        for domain, partitions in self._served.facts.items():
             for part in partitions:
                 partitions_by_scenario.setdefault((domain, part.scenario), []).append(part)
         return partitions_by_scenario

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from errno import ENOENT
 from functools import cached_property
-from itertools import zip_longest
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
 from engine.model.fact_store import Aggregate, AggregateFunction
+from engine.model.freezes import Freeze
 from engine.model.stopping import watched
 
 # Layout of the store:
@@ -30,6 +30,7 @@ from engine.model.stopping import watched
 #     rollups/gl/actual/2025-01-DIGEST.arrow the sums of such a partition by some dimensions
 #     tables/live.account-DIGEST.arrow     one table of members, nodes or rates
 #     codes/account-DIGEST.arrow           the ids of a leaf dimension in code order
+#     frozen/actual#sep-DIGEST.json        what one freeze holds
 #
 # Files never change. Sweeping deletes versions that are neither current nor held by a reader nor leased to readers on
 # other hosts, and unreferenced files.
@@ -40,7 +41,8 @@ LAST_DAY = attrgetter("last")
 CURRENT = "CURRENT"
 CURRENT_NEXT = "CURRENT.new"  # written before the manifest, and renamed to CURRENT after it
 PUBLISHING = "publishing.lock"  # who publishes holds a lock on it
-FORMAT = 2  # of new manifests; those of release 0.3.0 have no format number and count as 0; 1 knows no merged loads
+FORMAT = 3  # the newest; manifests of release 0.3.0 have no format number and count as 0; 1 knows no merged loads
+WITHOUT_FREEZES = 2  # the format of manifests without freezes, which releases before them read
 LOAD = "_load"  # column of a merged partition: the position, in `merged`, of the load that brought the row
 
 
@@ -158,23 +160,25 @@ class Manifest(Struct, frozen=True, kw_only=True):
     loads: Mapping[str, Load]
     fingerprints: Mapping[str, tuple[str, ...]] = {}  # of the extracts that each feed appended
     chosen: Mapping[str, tuple[tuple[str, ...], ...]] = {}  # rollups of domains that name none
+    frozen: Mapping[str, Freeze] = {}  # by the id of the scenario that a freeze is read as
 
     def binding(self, part: Partition) -> str:
         """Return the feed that brought the rows of a partition."""
         return self.loads[part.loaded[0].load].binding
 
     def files(self) -> Iterator[str]:
-        """Yield every file that this version needs."""
+        """Yield every file that this version names; its freezes name more."""
         for partition in (partition for partitions in self.facts.values() for partition in partitions):
             if partition.file:
                 yield partition.file
             yield from (rollup.file for rollup in partition.rollups)
         yield from (table.file for table in self.tables.values())
         yield from (codes.file for codes in self.codes.values())
+        yield from (freeze.file for freeze in self.frozen.values())
 
     def as_json(self) -> bytes:
         """Return the stored form of the manifest."""
-        return encode(replace(self, format=FORMAT))
+        return encode(replace(self, format=FORMAT if self.frozen else WITHOUT_FREEZES))
 
     @classmethod
     def from_json(cls, text: bytes) -> "Manifest":
@@ -310,36 +314,6 @@ def locked(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def sweep(root: Path, lease: float = 0) -> list[Manifest]:
-    """Delete all versions except the current one and those that readers hold, and all files that no version names.
-
-    A version stays for `lease` seconds once the next is published: locks do not show readers on other hosts, who begin
-    each call with the version that is current then. Returns the versions that are left. Only the holder of the
-    publishing lock may call this.
-    """
-    current = manifest_file(root, current_version(root))
-    os.utime(root / PUBLISHING)
-    ended = (root / PUBLISHING).stat().st_mtime - lease  # by the clock of the file system, as the times of manifests
-    paths = sorted((root / "manifests").glob("*.json"))
-    left: list[Manifest] = []
-    for path, later in zip_longest(paths, paths[1:]):
-        with path.open("rb") as file:
-            is_leased = lease and later is not None and later.stat().st_mtime > ended
-            if path != current and not is_leased and locked(file.fileno()):
-                path.unlink()
-                continue
-            left.append(Manifest.from_json(file.read()))
-    kept = {file for manifest in left for file in manifest.files()}
-    for folder in ("facts", "rollups", "tables", "codes"):
-        for path in sorted((root / folder).rglob("*"), reverse=True):
-            if path.is_dir():
-                if not any(path.iterdir()):
-                    path.rmdir()
-            elif path.relative_to(root).as_posix() not in kept:
-                path.unlink()
-    return left
 
 
 def spans_of(part: Partition, spans: Sequence[Span]) -> list[tuple[int, Span, bool]]:

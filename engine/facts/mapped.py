@@ -13,6 +13,7 @@ import polars as pl
 
 from engine.facts.expressions import RowFilter, code_type
 from engine.facts.files import MOST_FILES, MappedFiles
+from engine.facts.frozen import fits, fitted_rows
 from engine.facts.manifest import (
     LOAD,
     UNDATED,
@@ -103,6 +104,7 @@ class MappedFacts:
             for part in sorted(partitions, key=lambda part: (part.bucket, part.id)):
                 known = without_undeclared(part, domains[key]) if key in domains else part
                 by_scenario.setdefault((key, part.scenario), []).append(known)
+        self._frozen = manifest.frozen
         self._partitions: Mapping[tuple[str, str], Sequence[Partition]] = by_scenario
         self._frames: LazyTable[str, pl.DataFrame] = LazyTable(MOST_FILES)
         self._asked: LazyTable[tuple[str, str], object] = LazyTable()  # the first question of a domain and scenario
@@ -267,24 +269,36 @@ class MappedFacts:
     def frame(self, domain: str, partition: Partition, file: str = "") -> pl.DataFrame:
         """Map a partition or one of its rollups. Widens codes to the type of their dimension, and counts to 64 bits."""
         file = file or partition.file
+        if partition.scenario in self._frozen and not fits(partition, self._domains[domain]):
+            return self._frames.get(f"{partition.scenario} {file}", lambda: self._fitted(domain, partition, file))
         return self._frames.get(file, lambda: self._widened(domain, partition, file))
 
+    def _fitted(self, domain: str, partition: Partition, file: str) -> pl.DataFrame:
+        return typed(
+            fitted_rows(self._files.frame(file), partition, self._domains[domain]),
+            self._types,
+            sums=file != partition.file,
+        )
+
     def _widened(self, domain: str, partition: Partition, file: str) -> pl.DataFrame:
-        frame = self._files.frame(file)
-        # release 0.3.0 counted the rows of rollups in 32 bits
-        wide = {**self._types}
-        if file != partition.file:
-            wide[ROWS] = pl.Int64
-        narrow = [
-            pl.col(name).cast(wide[name])
-            for name, dtype in frame.schema.items()
-            if name in wide and dtype != wide[name]
-        ]
-        frame = frame.with_columns_seq(narrow) if narrow else frame.clone()
+        frame = typed(self._files.frame(file), self._types, sums=file != partition.file)
         refuse_other_places(self._domains[domain], partition)
-        # order when written; `sort:` may have changed since
-        return frame.replace_column(0, frame.to_series(0).set_sorted())
+        return frame
 
     def inside(self, within: Cell) -> RowFilter:
         """Return the filter for rows inside a cell."""
         return RowFilter.of(within, self._counts)
+
+
+def typed(frame: pl.DataFrame, types: Mapping[str, type[pl.DataType]], *, sums: bool) -> pl.DataFrame:
+    """Return rows of a file, or their sums, with codes in the types of their dimensions and counts in 64 bits."""
+    # release 0.3.0 counted the rows of rollups in 32 bits
+    wide = {**types}
+    if sums:
+        wide[ROWS] = pl.Int64
+    narrow = [
+        pl.col(name).cast(wide[name]) for name, dtype in frame.schema.items() if name in wide and dtype != wide[name]
+    ]
+    frame = frame.with_columns_seq(narrow) if narrow else frame.clone()
+    # order when written; `sort:` may have changed since
+    return frame.replace_column(0, frame.to_series(0).set_sorted())

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from engine.facts.expressions import code_type
 from engine.facts.files import sync_folder, write_durably
+from engine.facts.frozen import whole
 from engine.facts.manifest import Codes, Manifest, Partition
 from engine.model.errors import Unavailable
 from engine.model.members.member_sets import NULL_CODE
@@ -250,9 +251,9 @@ def sweep_parts(root: Path, store: PartStore, versions: Iterable[Manifest]) -> N
 def unnamed_parts(root: Path, store: PartStore, domains: Iterable[str]) -> dict[str, frozenset[int]]:
     """Return the parts, by domain, that no version of this store names, no journal and no backup.
 
-    Another store may name them. Raises Unavailable if the engine fails.
+    Another store may name them. Raises Unavailable if the engine fails, or a freeze cannot be read.
     """
-    manifests = (Manifest.from_json(path.read_bytes()) for path in (root / "manifests").glob("*.json"))
+    manifests = (whole(root, Manifest.from_json(path.read_bytes())) for path in (root / "manifests").glob("*.json"))
     named = {number for manifest in manifests for number in numbers_of(manifest.facts)}
     for hold in (root / HOLDS).glob("*.json"):
         named.update(decode(hold.read_bytes())["numbers"])

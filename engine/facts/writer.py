@@ -21,6 +21,8 @@ from msgspec.structs import replace
 
 from engine.facts.expressions import code_type
 from engine.facts.files import mapped, sync_folder, write_durably
+from engine.facts.freezing import StagedFreezes
+from engine.facts.frozen import whole
 from engine.facts.landing import Fingerprint, LandedMonth, Landing
 from engine.facts.load_modes import LoadMode
 from engine.facts.manifest import (
@@ -36,16 +38,18 @@ from engine.facts.manifest import (
     locked,
     manifest_file,
     pin_current,
-    sweep,
 )
 from engine.facts.merging import merge_small
 from engine.facts.partition_writer import PartitionWriter, Views
-from engine.facts.parts import Tell, put_parts, sweep_parts, untold
+from engine.facts.parts import Tell, sweep_parts, untold
+from engine.facts.placing import Placer
 from engine.facts.rollups import without_undeclared
 from engine.facts.surveys import Survey, coded_sums, refuse_mixed, surveyed_partition
+from engine.facts.sweeping import sweep
 from engine.model.calendar.periods import Span
 from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
+from engine.model.freezes import Freeze
 from engine.model.scope import UNASSIGNED
 from engine.model.warehouses import PartStore
 
@@ -77,7 +81,7 @@ def stage(
             versions = sweep(root, lease)
         if parts is not None:
             with suppress(Unavailable):  # a later sweep drops what this one leaves
-                sweep_parts(root, parts, versions)
+                sweep_parts(root, parts, [whole(root, version) for version in versions])
 
 
 class Stage:
@@ -97,6 +101,7 @@ class Stage:
         self._fingerprints: dict[str, tuple[str, ...]] = dict(base.fingerprints)
         self._chosen: dict[str, Views] = dict(base.chosen)
         self._writer = PartitionWriter(root, self._codes, self._chosen, parts)
+        self.freezes = StagedFreezes(root, base.frozen)
         self._staged: set[str] = set()  # the loads of this stage
         self._domains: dict[str, Domain] = {}  # whose small partitions are merged
         self._is_derived = False
@@ -189,6 +194,18 @@ class Stage:
         self._fingerprints.pop(binding, None)
         return rows
 
+    def freeze(self, freeze: Freeze, domains: Mapping[str, Domain]) -> Freeze:
+        """Stage a freeze of a scenario as it was before this stage. Return it with what it holds.
+
+        It has the facts of some domains. Raises Unavailable if it cannot be frozen.
+        """
+        facts = {key: parts for key, parts in self._base.facts.items() if key in domains}
+
+        def outside(key: str, part: Partition, span: Span) -> Iterator[Partition]:
+            return self._writer.outside(domains[key], part, span, self._base.loads)
+
+        return self.freezes.add(freeze, replace(self._base, facts=facts), outside)
+
     def derive(self, domains: Mapping[str, Domain]) -> int:
         """Choose rollups anew, build those that partitions lack and drop the others. Return the number built.
 
@@ -211,14 +228,17 @@ class Stage:
         """
         self._merge()
         refuse_mixed(self.partitions, self._loads)
+        placer = Placer(self._root, self._writer, self._parts, self._base.facts, keeps_files=self._keeps_files)
+        facts, frozen = placer.placed(self.partitions, self.freezes, tell)
         manifest = replace(
             self._base,
-            facts=self._placed(tell),
+            facts=facts,
             tables=self._tables,
             codes=self._codes,
             loads=self._remembered(),
             fingerprints=self._fingerprints,
             chosen=self._chosen,
+            frozen=frozen,
         )
         if manifest == self._base:
             return manifest
@@ -246,25 +266,6 @@ class Stage:
                 merge = partial(self._writer.merge, domain)
                 staged = None if self._is_derived else self._staged
                 self.partitions[key] = merge_small(self.partitions[key], self._feed, merge, staged)
-
-    def _placed(self, tell: Tell) -> Mapping[str, tuple[Partition, ...]]:
-        """Return the partitions with their rows where they belong: in files, in an engine, or both; or attached."""
-        facts = {key: tuple(part for part in parts if part.token is None) for key, parts in self.partitions.items()}
-        placed = self._placed_rows(facts, tell)
-        attached = {key: (part for part in parts if part.token is not None) for key, parts in self.partitions.items()}
-        return {key: (*parts, *attached[key]) for key, parts in placed.items()}
-
-    def _placed_rows(
-        self, facts: Mapping[str, tuple[Partition, ...]], tell: Tell
-    ) -> Mapping[str, tuple[Partition, ...]]:
-        if self._parts is not None:
-            facts = put_parts(self._root, self._parts, facts, self._base.facts, self._writer.rows, tell)
-            if not self._keeps_files:
-                return {key: tuple(replace(part, file="") for part in parts) for key, parts in facts.items()}
-        placed = {key: tuple(self._writer.with_file(key, part) for part in parts) for key, parts in facts.items()}
-        if self._parts is not None:
-            return placed
-        return {key: tuple(replace(part, number=None) for part in parts) for key, parts in placed.items()}
 
     def _all_facts(self) -> Iterator[Partition]:
         return (part for parts in self.partitions.values() for part in parts)

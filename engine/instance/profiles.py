@@ -1,6 +1,6 @@
 """Builds profiles from profiles.yaml. A fault denies the access that it concerns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,8 +8,9 @@ from engine.instance.documents import Document, known, parse_document
 from engine.instance.schema.registry import AllowPart, AssignPart, GrantPart, ProfilePart, ProfilesFile
 from engine.instance.validation import fit
 from engine.model.catalogue import Catalogue, Dimension, Domain
+from engine.model.freezes import NAME
 from engine.model.profiles import Assignment, Grant, NameSet, Profile, Profiles
-from engine.model.scenarios import Scenario
+from engine.model.scenarios import FROZEN, Scenario
 from engine.model.scope import ALL, Cut
 
 FILE = "profiles.yaml"
@@ -80,7 +81,7 @@ def build_profiles(
     for name, part in parts.items():
         for key, grant in part.scenarios.items():
             at = [name, "scenarios", key]
-            if key not in keys:
+            if key not in keys and not names_freeze(key, scenarios):
                 document.fault(at, f"there is no scenario '{key}'", known(key, keys))
             check_grant(document, at, grant, domains, dimensions)
     tree = document.tree if isinstance(document.tree, dict) else {}
@@ -96,6 +97,12 @@ def build_profiles(
         shut=shut,
         faults=[str(fault) for fault in sorted(document.faults, key=lambda fault: fault.line)],
     )
+
+
+def names_freeze(key: str, scenarios: Collection[str]) -> bool:
+    """Tell whether a key can name a freeze of a scenario, or all of them; commands make and drop freezes."""
+    base, _, name = key.partition(FROZEN)
+    return base in scenarios and (name == "*" or NAME.fullmatch(name) is not None)
 
 
 def check_grant(

@@ -11,7 +11,7 @@ from engine.model.calendar.calendar import Calendar
 from engine.model.calendar.periods import Grain
 from engine.model.exact import Exact
 from engine.model.formulas import FigureKind, FigureType, Formula
-from engine.model.scenarios import Scenario
+from engine.model.scenarios import Scenario, live
 from engine.model.scope import AmountRange, Cut, Cuts, OwnCut
 from engine.model.vocabulary import InstanceTerms
 
@@ -322,6 +322,11 @@ class Catalogue(Struct, frozen=True, kw_only=True):
     shared_keys: frozenset[str] = frozenset()  # of metrics of several domains: each of them is domain.key in `metrics`
     names: frozenset[tuple[str, str]] = frozenset()  # (domain.key, key) of metrics that only one visible domain has
     vocabulary: InstanceTerms = InstanceTerms()
+
+    @property
+    def live_scenarios(self) -> Mapping[str, Scenario]:
+        """The scenarios that are no freezes."""
+        return live(self.scenarios)
 
     def leaves_of(self, domain: str) -> tuple[str, ...]:
         """Return the leaf dimensions of a domain, without axes."""

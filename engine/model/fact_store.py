@@ -2,8 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from calendar import monthrange
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import date, datetime
 from enum import Enum
 from functools import cached_property
@@ -12,7 +11,6 @@ from typing import Protocol
 
 import polars as pl
 from msgspec import Struct
-from msgspec.structs import replace
 
 from engine.model.caching import cached_method
 from engine.model.calendar.calendar import Calendar
@@ -20,6 +18,7 @@ from engine.model.calendar.periods import WITHOUT_DATE, Grain, Period, Span
 from engine.model.catalogue import Domain
 from engine.model.derived_tables import DerivedTables, Tables
 from engine.model.errors import BadArguments
+from engine.model.freezes import Freeze
 from engine.model.scope import AmountRange, Cell
 from engine.model.stopping import Stop, watched
 
@@ -300,28 +299,6 @@ class FactLoad(Struct, frozen=True, kw_only=True):
     days: frozenset[date]
 
 
-def visible_loads(
-    loads: Sequence[FactLoad], seen: Presence, rows_of: Callable[[Collection[str]], Mapping[str, Presence]]
-) -> Iterator[FactLoad]:
-    """Yield the loads that brought visible rows, each with the days of these rows.
-
-    `seen` is the presence of all visible rows. Days that several loads brought do not tell whose rows are visible:
-    `rows_of` asks once for the presence of each of these loads.
-    """
-    brought = Counter(day for load in loads for day in watched(load.days))
-    days_of = {load.load: load.days.intersection(seen.dates) for load in watched(loads)}
-    shared = {day for day, count in watched(brought.items()) if count > 1}
-    unclear = {load for load, days in watched(days_of.items()) if not days or not shared.isdisjoint(days)}
-    own = rows_of(unclear) if len(loads) > 1 and unclear else None
-    for load in watched(loads):
-        days, undated = days_of[load.load], seen.undated
-        if own is not None and load.load in unclear:
-            held = own.get(load.load)
-            days, undated = (frozenset(held.dates), held.undated) if held else (frozenset(), 0)
-        if days or undated:
-            yield replace(load, days=days)
-
-
 class Backend(Protocol):
     """One version of the books in a store. The store keeps the version while this object lives."""
 
@@ -332,6 +309,10 @@ class Backend(Protocol):
     @property
     def facts(self) -> FactStore:
         """The fact store of the version."""
+
+    @property
+    def freezes(self) -> Sequence[Freeze]:
+        """The freezes of the version, those that cannot be read included."""
 
     @property
     def files(self) -> Sequence[Path]:

@@ -1,8 +1,9 @@
 """Profiles: which scenarios, domains and members a caller is granted.
 
-A profile grants by scenario. Only the most specific matching key applies: id, then `kind:KIND`, then `*`. A caller with
-several profiles sees the union of their grants, minus every deny of every matching grant. A name that the books do not
-have narrows a grant and never widens it.
+A profile grants by scenario. Only the most specific matching key applies: id, then `kind:KIND`, then `*`; of a freeze
+its id, then `BASE#*`, then what applies to the scenario that was frozen. A caller with several profiles sees the union
+of their grants, minus every deny of every matching grant. A name that the books do not have narrows a grant and never
+widens it.
 """
 
 from collections import Counter, defaultdict
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from engine.model.catalogue import Domain
-from engine.model.scenarios import Scenario
+from engine.model.scenarios import FROZEN, Scenario
 from engine.model.scope import EVERYTHING, NOTHING, Cell, Cut, Cuts
 from engine.model.stopping import watched
 
@@ -77,7 +78,8 @@ class Profile:
     def grant(self, scenario: Scenario) -> Grant | None:
         """Return the grant of the most specific key that matches a scenario, None if no key matches."""
         grants = dict(self.grants)
-        keys = (scenario.id, f"kind:{scenario.kind}", "*")
+        of_freezes = (f"{scenario.base}{FROZEN}*", scenario.base) if scenario.base else ()
+        keys = (scenario.id, *of_freezes, f"kind:{scenario.kind}", "*")
         return next((grants[key] for key in keys if key in grants), None)
 
 

@@ -1,13 +1,13 @@
 """Scenario references: base scenarios, variants, blends, shifted views and variances.
 
-Grammar: `actual`, `budget/downside` (a what-if variant), `actual+forecast` (a blend), `actual@py`, `actual@ytd@py`
-(shifts apply left to right, after the blend), `var(a,b)` and `var_pct(a,b)` of any two of these. A caller sees a
-reference only if they see every scenario in it.
+Grammar: `actual`, `actual#sep` (a freeze), `budget/downside` (a what-if variant), `actual+forecast` (a blend),
+`actual@py`, `actual@ytd@py` (shifts apply left to right, after the blend), `var(a,b)` and `var_pct(a,b)` of any two of
+these. A caller sees a reference only if they see every scenario in it.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from msgspec import Struct
 
@@ -22,6 +22,7 @@ from engine.model.formulas import Figure, Nothing
 from engine.model.scope import Cuts
 
 DAY = timedelta(days=1)
+FROZEN = "#"  # stands between the id of a scenario and the name of a freeze of it
 ALL_DAYS = Span(date.min, date.max)
 GRAMMAR = """\
 A scenario reference is a scenario id or scenario/variant, or a blend of two (actual+forecast: the first through its
@@ -64,7 +65,7 @@ class Variant(Struct, frozen=True, kw_only=True):
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
-    """A base scenario, such as the actual ledger or a budget."""
+    """A base scenario, such as the actual ledger or a budget, or a freeze of one."""
 
     id: str
     alias: str
@@ -74,6 +75,8 @@ class Scenario(Struct, frozen=True, kw_only=True):
     closed_through: Mapping[str, date] = {}  # as written, by domain; "" is the default
     cut_at: Mapping[str, date] = {}  # the last closed day of the domains of which that day cuts a period
     variants: tuple[Variant, ...] = ()
+    base: str = ""  # of a freeze: the scenario that was frozen
+    since: datetime | None = None  # when it was frozen
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -87,6 +90,11 @@ class Scenario(Struct, frozen=True, kw_only=True):
     def last_closed(self) -> dict[str, date]:
         """The last closed days of whole periods by domain; "" is the default."""
         return {**self.closed_through, **self.cut_at}
+
+
+def live(scenarios: Mapping[str, Scenario]) -> Mapping[str, Scenario]:
+    """Return the scenarios that are no freezes."""
+    return {key: scenario for key, scenario in scenarios.items() if not scenario.base}
 
 
 class ScenarioTerm(Struct, frozen=True):

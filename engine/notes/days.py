@@ -180,7 +180,9 @@ def switch_days(plan: FigurePlan, column_read: ColumnRead) -> dict[str, date]:
 
 
 def open_notes(plan: FigurePlan, column_read: ColumnRead) -> Iterator[Note]:
-    """Yield the note on the open periods of the days read that hold rows."""
+    """Yield the note on the open periods of the days read that hold rows. Those of freezes do not change."""
+    if all(term.scenario.base for term in column_read.side.terms):
+        return
     grain = plan.reader.catalogue.calendar.at_most_month(plan.grain)
     for domain in plan.domains:
         opened = plan.presences.open_codes(column_read.domain_read(domain), column_read.windows[-1:], grain)

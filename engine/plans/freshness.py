@@ -11,7 +11,7 @@ from engine.model.calendar.periods import WITHOUT_DATE, Span
 from engine.model.catalogue import Domain
 from engine.model.exact import Exact
 from engine.model.fact_store import Aggregate, FactLoad, Slice
-from engine.model.scenarios import ScenarioTerm, TermSpan
+from engine.model.scenarios import ScenarioTerm, TermSpan, live
 from engine.model.scope import EVERYTHING
 from engine.model.stopping import never, watched
 from engine.plans.day_causes import DayPlan
@@ -46,7 +46,7 @@ def freshness(plan: FigurePlan) -> dict[str, dict[str, Freshness]]:
 def loaded_through(reader: Reader, domain: Domain) -> dict[str, str]:
     """Return the last period with rows for each scenario of a domain, at the domain's grain."""
     codes = {}
-    for scenario in reader.scenarios.values():
+    for scenario in live(reader.scenarios).values():
         through = reader.presence(domain.key, scenario.id, EVERYTHING).through
         if through is not None:
             codes[scenario.id] = reader.catalogue.calendar.code_at(through, domain.grain)

@@ -12,7 +12,7 @@ from engine.model.calendar.periods import UNDATED_CODE, UNDATED_RANGE, Grain, Pe
 from engine.model.catalogue import Domain, ReportDefault
 from engine.model.errors import BadPeriod, GrainUnavailable, quoted
 from engine.model.requests import ReportRequest, RowsRequest
-from engine.model.scenarios import Scenario
+from engine.model.scenarios import Scenario, live
 from engine.model.scope import EVERYTHING
 from engine.model.stopping import watched
 
@@ -48,7 +48,7 @@ class LastClosed(Struct, frozen=True):
 
     def days(self) -> Sequence[date]:
         """Return the days with rows that the caller sees, of the scenarios of the call if it names any."""
-        scenarios = self.scenarios or self.reader.scenarios.values()
+        scenarios = self.scenarios or live(self.reader.scenarios).values()
         read = [self.reader.presence(domain, each.id, EVERYTHING) for domain in self.read for each in scenarios]
         return sorted({day for presence in read for day in watched(presence.dates)})
 

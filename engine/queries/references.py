@@ -9,7 +9,7 @@ from engine.model.calendar.families import TRADING
 from engine.model.calendar.steps import COUNTED, shift_of, shifts_of
 from engine.model.errors import ECHO_CHARACTERS, BadArguments, closest, guess, quoted
 from engine.model.notes import NAMED, Note
-from engine.model.scenarios import WELL_FORMED_SIDE, Reference, Scenario, resolve
+from engine.model.scenarios import WELL_FORMED_SIDE, Reference, Scenario, live, resolve
 from engine.model.stopping import watched
 from engine.model.views import call_of, resolve_view
 
@@ -80,7 +80,7 @@ def example_of(reference: str, field: str, reader: Reader) -> dict[str, object]:
 
 def reference_forms(reader: Reader) -> list[str]:
     """Return a working reference of each form: a visible scenario, views of it, a blend, variances."""
-    scenarios = list(reader.scenarios.values())
+    scenarios = list(live(reader.scenarios).values())
     if not scenarios:
         return []
     first, *others = scenarios

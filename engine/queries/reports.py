@@ -19,7 +19,7 @@ from engine.model.figure_parts import FigureParts, PartsFinder
 from engine.model.functions import metrics_of, own_operands_in, own_sides
 from engine.model.notes import Note
 from engine.model.requests import MetricRequest, ReportRequest, StatementRequest
-from engine.model.scenarios import Reference, Side, resolve, why_not_step
+from engine.model.scenarios import Reference, Side, live, resolve, why_not_step
 from engine.model.views import View
 from engine.queries.filters import (
     refuse_long,
@@ -300,7 +300,7 @@ def resolve_columns(request: ReportRequest, reader: Reader) -> AskedColumns:
 
 def columns_of(reader: Reader) -> list[dict[str, str]]:
     """Return a column of each visible scenario, as `scenarios` takes it."""
-    return [{"scenario": scenario.id, "alias": scenario.alias} for scenario in reader.scenarios.values()]
+    return [{"scenario": scenario.id, "alias": scenario.alias} for scenario in live(reader.scenarios).values()]
 
 
 def refuse_endless_blends(columns: Sequence[ScenarioColumn], domains: Sequence[Domain]) -> None:

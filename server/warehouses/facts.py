@@ -17,6 +17,7 @@ from engine.facts.arrow import ArrowFacts
 from engine.facts.backend import FactsOf
 from engine.facts.expressions import INT64_LIMIT
 from engine.facts.files import MappedFiles
+from engine.facts.frozen import refuse_unfitted
 from engine.facts.manifest import Manifest, Partition, TouchedPart, is_whole, magnitude_of, refuse_other_places
 from engine.facts.mapped import parts_of_loads, presence_of
 from engine.facts.rollups import answering, needed
@@ -349,8 +350,10 @@ def parts_of(touched: Sequence[TouchedPart]) -> list[Partition]:
 def refuse_parts(domain: Domain, parts: Sequence[Partition], keys: Collection[str]) -> None:
     """Raise Unavailable if some partitions lack a column, or hold amounts to other decimal places."""
     for part in parts:
+        lacking = frozenset(keys).difference(part.columns) if part.columns else ()
+        refuse_unfitted(part, domain, lacking)
         refuse_other_places(domain, part)
-        if lacking := frozenset(keys).difference(part.columns) if part.columns else ():
+        if lacking:
             raise Unavailable(
                 f"{', '.join(sorted(lacking))} of {domain.key} came after the load {part.load}; its feeds must be "
                 "loaded again."

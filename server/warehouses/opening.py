@@ -14,6 +14,7 @@ from engine.facts.arrow import ArrowFacts
 from engine.facts.backend import ArrowVersions
 from engine.facts.files import MappedFiles
 from engine.facts.manifest import Load, Manifest
+from engine.facts.routes import RoutedFacts
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactStore, Versions
 from engine.model.stopping import Stop
@@ -22,7 +23,7 @@ from server.base.interfaces import StoreDown
 from server.feeds.feeds import Binding, FeedSource, SourceKind
 from server.feeds.placements import FactsPlacement, WarehouseKind
 from server.warehouses import dialects
-from server.warehouses.attached.facts import AttachedFacts, RoutedFacts
+from server.warehouses.attached.facts import AttachedFacts
 from server.warehouses.attached.rows import AttachedTable, attached_table, lost_table
 from server.warehouses.facts import facts_in
 from server.warehouses.tables import WarehouseTable

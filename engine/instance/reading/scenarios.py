@@ -11,7 +11,7 @@ from engine.model.calendar.periods import DAY
 from engine.model.catalogue import Dimension, Domain, ReportDefault
 from engine.model.errors import BadPeriod
 from engine.model.exact import ONE, Exact
-from engine.model.scenarios import Adjustment, Scenario, Variant, resolve
+from engine.model.scenarios import FROZEN, Adjustment, Scenario, Variant, resolve
 from engine.model.scope import Cut
 
 # Scenarios, variants and comparisons from scenarios.yaml.
@@ -26,6 +26,9 @@ def build_scenarios(
 ) -> dict[str, Scenario]:
     """Return the base scenarios by id."""
     parts: Mapping[str, ScenarioPart] = file.model_extra or {}
+    for key in parts:
+        if FROZEN in key:
+            document.fault([key], f"'{key}' holds {FROZEN}, which stands before the name of a freeze", "leave it out")
     closed = {key: closed_through(document, key, part, domains, calendar) for key, part in parts.items()}
     return {
         key: Scenario(

@@ -222,18 +222,23 @@ OTHER_VARIANTS = "A variant works by its key, scenario/variant, alone."
 
 def scenarios_answer(reader: Reader, budget: int, stop: Stop) -> Json:
     """Return the scenarios and the ready-made comparisons of them."""
-    scenarios = [scenario_json(scenario, reader) for scenario in reader.scenarios.values()]
+    shown = [known for known in reader.scenarios.values() if known.base not in reader.scenarios]
+    scenarios = [scenario_json(scenario, reader) for scenario in shown]
+    freezes = [list(freezes_json(scenario, reader)) for scenario in shown]
     offered = list(comparisons(reader))
 
     def build(left: LeftOut) -> Json:
+        cuts = split(left["freezes"], [len(own) for own in freezes])
+        own = (each[: len(each) - cut] for each, cut in zip(freezes, cuts, strict=True))
+        entries = [entry | ({"freezes": named} if named else {}) for entry, named in zip(scenarios, own, strict=True)]
         return {
-            **list_fields("scenario", scenarios, "id", left),
+            **list_fields("scenario", entries, "id", left),
             "comparisons": offered[: len(offered) - left["comparisons"]],
             "grammar": grammar(reader.catalogue.calendar),
             **nothing_visible_json(reader),
         }
 
-    axes = {"comparisons": len(offered), **axes_of(scenario=scenarios)}
+    axes = {"comparisons": len(offered), "freezes": sum(map(len, freezes)), **axes_of(scenario=scenarios)}
     return cut_list(build, axes, OTHER_SCENARIOS, budget, stop)
 
 
@@ -244,20 +249,33 @@ def nothing_visible_json(reader: Reader) -> Json:
 
 
 def scenario_json(scenario: Scenario, reader: Reader) -> Json:
-    """Return one base scenario, closed in domains that may be seen."""
-    closed = {
-        domain or "*": day.isoformat()
-        for domain, day in scenario.last_closed.items()
-        if not domain or domain in reader.domains
-    }
+    """Return one scenario, closed in domains that may be seen."""
     return {
         "id": scenario.id,
         "alias": scenario.alias,
         "name": scenario.name,
         "kind": scenario.kind,
         "status": scenario.status,
-        **({"closed_through": closed} if closed else {}),
+        **closed_json(scenario, reader),
     }
+
+
+def closed_json(scenario: Scenario, reader: Reader) -> Json:
+    """Return the last closed days of a scenario by domain that may be seen, as a field; none if no day is closed."""
+    closed = {
+        domain or "*": day.isoformat()
+        for domain, day in scenario.last_closed.items()
+        if not domain or domain in reader.domains
+    }
+    return {"closed_through": closed} if closed else {}
+
+
+def freezes_json(scenario: Scenario, reader: Reader) -> Iterator[Json]:
+    """Yield the freezes of a scenario, the newest first."""
+    for frozen in reversed([*reader.scenarios.values()]):
+        if frozen.base == scenario.id and frozen.since is not None:
+            at = frozen.since.isoformat(timespec="seconds")
+            yield {"id": frozen.id, "alias": frozen.alias, "frozen_at": at, **closed_json(frozen, reader)}
 
 
 def comparisons(reader: Reader) -> Iterator[Json]:

@@ -8,12 +8,13 @@ from engine.books.terms import report_terms
 from engine.model.calendar.periods import Grain, Period
 from engine.model.catalogue import Catalogue, Domain
 from engine.model.fact_store import Presence
-from engine.model.scenarios import resolve
+from engine.model.scenarios import live, resolve
 from engine.model.scope import EVERYTHING
 from engine.model.stopping import Stop, watched
 from engine.present.answers.budget import Json, LeftOut, axes_of, cut_list, list_fields, split
 
 MOST_METRICS, MOST_DIMENSIONS, MOST_SCENARIOS = 80, 40, 20  # that are named; of more, the number
+MAX_FREEZES = 2  # that are named
 MAX_TERMS = 40  # of metrics and statements
 MOST_IN_SCOPE = 20  # members that are named of a dimension
 OTHER_STATEMENTS = (
@@ -77,12 +78,13 @@ def cut_names(names: Json | list[str] | int, left: int) -> Json | list[str] | in
 
 def named_parts(reader: Reader) -> Json:
     """Return what a report is asked by: fiscal year, default, scenarios, dimensions, scope; none that is empty."""
-    loaded = {key: presences(key, reader) for key in reader.scenarios}
+    loaded = {key: presences(key, reader) for key in live(reader.scenarios)}
     dimensions = {key: dimension.label for key, dimension in reader.dimensions.items()}
     parts = {
         "fiscal_year": fiscal_year(loaded, reader.catalogue),
         "default": default_json(reader),
         "scenarios": scenarios_json(loaded, reader),
+        "freezes": newest_freezes(reader),
         "dimensions": dimensions if len(dimensions) <= MOST_DIMENSIONS else len(dimensions),
         "scope": scope_json(reader),
         "terms": terms_json(reader),
@@ -138,6 +140,12 @@ def scenarios_json(loaded: Mapping[str, Sequence[Presence]], reader: Reader) -> 
         months = {name: calendar.code_at(day, Grain.MONTH) for name, day in bounds.items()}
         found[key] = {"alias": reader.scenarios[key].alias, **months}
     return found
+
+
+def newest_freezes(reader: Reader) -> Json:
+    """Return the newest freezes with the number of all; nothing where there are none."""
+    freezes = [key for key, scenario in reader.scenarios.items() if scenario.base]
+    return {"number": len(freezes), "newest": freezes[: -MAX_FREEZES - 1 : -1]} if freezes else {}
 
 
 def fiscal_year(loaded: Mapping[str, Sequence[Presence]], catalogue: Catalogue) -> Json:

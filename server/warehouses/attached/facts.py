@@ -17,14 +17,7 @@ from engine.model.catalogue import Domain
 from engine.model.errors import Unavailable
 from engine.model.fact_store import (
     VALUE,
-    DistinctSlice,
-    FactStore,
-    LastKnownSlice,
     Presence,
-    PresenceByLoad,
-    Question,
-    RowSlice,
-    Slice,
 )
 from engine.model.scope import Cell
 from engine.model.stopping import Stop
@@ -190,58 +183,3 @@ class AttachedFacts(WarehouseFacts):
     @property
     def _again(self) -> str:
         return f"run `tieout load {self._table.binding}`"
-
-
-class RoutedFacts:
-    """Facts of which some scenarios of domains lie in stores of their own. Implements FactStore."""
-
-    def __init__(self, others: FactStore, routes: Mapping[tuple[str, str], FactStore]) -> None:
-        """`routes` are by domain and scenario."""
-        self._others = others
-        self._routes = routes
-
-    def collect(self, questions: Sequence[Question], stop: Stop) -> list[pl.DataFrame]:
-        """Return the answers to all questions; each store gets its own at once. See FactStore."""
-        stores = [self._of(question.asked.domain, question.asked.scenario) for question in questions]
-        found: dict[int, pl.DataFrame] = {}
-        for store in dict.fromkeys(stores):
-            places = [place for place, known in enumerate(stores) if known is store]
-            frames = store.collect([questions[place] for place in places], stop)
-            found.update(zip(places, frames, strict=True))
-        stop()
-        return [found[place] for place in range(len(questions))]
-
-    def sums(self, asked: Slice, within: Cell) -> pl.LazyFrame:
-        """See FactStore."""
-        return self._of(asked.domain, asked.scenario).sums(asked, within)
-
-    def rows(self, asked: RowSlice, within: Cell) -> pl.LazyFrame:
-        """See FactStore."""
-        return self._of(asked.domain, asked.scenario).rows(asked, within)
-
-    def last_known(self, asked: LastKnownSlice, within: Cell) -> pl.LazyFrame:
-        """See FactStore."""
-        return self._of(asked.domain, asked.scenario).last_known(asked, within)
-
-    def distinct(self, asked: DistinctSlice, within: Cell) -> pl.LazyFrame:
-        """See FactStore."""
-        return self._of(asked.domain, asked.scenario).distinct(asked, within)
-
-    def presence(self, domain: str, scenario: str, within: Cell) -> Presence:
-        """See FactStore."""
-        return self._of(domain, scenario).presence(domain, scenario, within)
-
-    def presence_of_loads(self, domain: str, scenario: str, within: Cell, loads: Collection[str]) -> PresenceByLoad:
-        """See FactStore."""
-        return self._of(domain, scenario).presence_of_loads(domain, scenario, within, loads)
-
-    def codes(self, domain: str, scenario: str, dimension: str, within: Cell) -> frozenset[int]:
-        """See FactStore."""
-        return self._of(domain, scenario).codes(domain, scenario, dimension, within)
-
-    def unassigned(self, domain: str, scenario: str, dimensions: Sequence[str], within: Cell) -> frozenset[str]:
-        """See FactStore."""
-        return self._of(domain, scenario).unassigned(domain, scenario, dimensions, within)
-
-    def _of(self, domain: str, scenario: str) -> FactStore:
-        return self._routes.get((domain, scenario), self._others)

@@ -21,12 +21,13 @@ from engine.facts.arrow import ArrowFacts
 from engine.facts.backend import ArrowVersions
 from engine.facts.files import MappedFiles, write_named
 from engine.facts.manifest import Load, Manifest, Partition, Rollup, TouchedPart
+from engine.facts.routes import RoutedFacts
 from engine.facts.surveys import SurveyedMonth, coded_sums, surveyed_partition
 from engine.model.catalogue import Domain
 from engine.model.fact_store import FactStore
 from engine.model.scope import Cell
 from server.feeds.feeds import SourceKind
-from server.warehouses.attached.facts import AttachedFacts, RoutedFacts
+from server.warehouses.attached.facts import AttachedFacts
 from server.warehouses.attached.rows import SCENARIO, AttachedColumn, AttachedTable, month_of
 from server.warehouses.attached.survey import SurveyText, months_of
 from server.warehouses.dialects import ColumnKind
