@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from engine.books.reader import Reader
 from engine.model.catalogue import Catalogue, Domain
+from engine.model.scenarios import live
 from server.feeds.extract_formats import ExtractFormat
 from server.feeds.feeds import Binding, LoadAttempt
 
@@ -92,7 +93,8 @@ def brought_by(binding: Binding, domain: Domain, catalogue: Catalogue) -> Collec
         return (binding.scenario,)
     if filling is not None and filling.constant is not None:
         return (filling.constant,)
-    return tuple(filling.values.values()) if filling is not None and filling.values else tuple(catalogue.scenarios)
+    named = filling.values if filling is not None else None
+    return tuple(named.values() if named else catalogue.live_scenarios)
 
 
 def cut_down(binding: Binding) -> Binding:
@@ -114,5 +116,5 @@ def is_served(attempt: LoadAttempt, reader: Reader) -> bool:
     domain = domain_of(attempt.target, reader.catalogue)
     if domain is None:
         return reader.load_of(attempt.target) == attempt.load_id
-    served = (load for scenario in reader.scenarios for load in reader.loads(domain.key, scenario))
+    served = (load for scenario in live(reader.scenarios) for load in reader.loads(domain.key, scenario))
     return any(load.load == attempt.load_id for load in served)

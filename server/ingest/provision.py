@@ -7,12 +7,14 @@ the rollups that were declared after the load, and chooses anew those of domains
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import file_digest
 from pathlib import Path
 
 from msgspec import Struct
 
 from engine.facts.files import DIGITS
+from engine.facts.frozen import DamagedFreeze, read_frozen
 from engine.facts.manifest import UNDATED, Manifest, Partition, pin_current
 from engine.facts.parts import Tell, differences, unnamed_parts, untold
 from engine.model.catalogue import Catalogue, Domain
@@ -80,6 +82,7 @@ def provision_with(
         damaged += (
             f"{difference}; run tieout provision again" for difference in differences(parts, pin.manifest.facts)
         )
+        damaged += find_changed_parts(place.store, pin.manifest, parts)
     pin.drop()
     return ProvisionResult(
         forgotten=forgotten, built=built, settled=len(settled), swept=len(swept), damaged=damaged, domains=domains
@@ -129,6 +132,28 @@ def find_damaged_files(root: Path, manifest: Manifest) -> Iterator[str]:
             yield f"{file} is missing; {again}"
         elif not is_whole(root / file):
             yield f"{file} is damaged; {again}"
+
+    named = {*manifest.files()}
+    for freeze in manifest.frozen.values():
+        try:
+            rows = read_frozen(root, freeze)
+        except DamagedFreeze as fault:
+            yield str(fault)
+            continue
+        for file in sorted({*rows.files()} - named):
+            if not (root / file).is_file() or not is_whole(root / file):
+                yield (
+                    f"{file} of the freeze {freeze.id} is missing or damaged; restore it from a backup, or give the "
+                    f"freeze up: tieout freeze --drop {freeze.id}"
+                )
+
+
+def find_changed_parts(root: Path, manifest: Manifest, parts: PartStore) -> Iterator[str]:
+    """Yield every difference between the engine and what freezes name there."""
+    for scenario, freeze in manifest.frozen.items():
+        with suppress(DamagedFreeze):  # which find_damaged_files names
+            for _, says in differences(parts, read_frozen(root, freeze).facts):
+                yield f"{says}, which the freeze {scenario} names; restore the table, or give the freeze up"
 
 
 def files_of(part: Partition) -> list[str]:

@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from msgspec import Struct, convert, json
 
+from engine.facts.frozen import version_files, whole
 from engine.facts.manifest import CURRENT, manifest_file, pin_current
 from engine.facts.parts import differences, hold_parts
 from engine.instance.read import InstanceDocuments, instance_files
@@ -263,9 +264,10 @@ def add_store(bundle: BundleWriter, root: Path, paths: Sequence[Path]) -> int:
     pin = pin_current(root)
     try:
         version_ = pin.manifest.version
-        hold_parts(root, pin.manifest, paths)
+        hold_parts(root, whole(root, pin.manifest), paths)
         if version_:
-            for file in sorted({*pin.manifest.files(), manifest_file(root, version_).relative_to(root).as_posix()}):
+            named = version_files(root, pin.manifest)
+            for file in sorted({*named, manifest_file(root, version_).relative_to(root).as_posix()}):
                 bundle.add(f"{STORE}/{file}", root / file)
             bundle.add_text(f"{STORE}/{CURRENT}", str(version_))  # a load may have published a newer one since
         return version_
@@ -323,14 +325,15 @@ def refuse_other_parts(folder: Path, contents: BundleManifest) -> None:
     """Refuse a backup whose parts the engine of facts does not hold any more as they were."""
     pin = pin_current(folder / STORE)
     pin.drop()
-    if not any(part.number is not None and not part.file for parts in pin.manifest.facts.values() for part in parts):
+    facts = whole(folder / STORE, pin.manifest).facts
+    if not any(part.number is not None and not part.file for parts in facts.values() for part in parts):
         return
     placement = read_placement(InstanceDocuments(folder / INSTANCE, []))
     if placement is None:
         raise BundleFault("the rows of its facts are in an engine, and its instance.yaml names none; use another one")
     try:
         with closing(open_warehouse(placement)) as reader:
-            for _, says in differences(WarehouseParts(reader), pin.manifest.facts):
+            for _, says in differences(WarehouseParts(reader), facts):
                 raise BundleFault(
                     f"the engine of facts does not hold what the backup names: {says}. Restore the tables from the "
                     f"engine's own backup of {contents.made_at:%Y-%m-%d %H:%M} UTC, or use a later backup"

@@ -21,6 +21,7 @@ COMMANDS = {  # each a module of server.run.commands, imported where it is asked
     "provision": "put the books in order for what the files say, and tell what they hold",
     "load": "load feeds into the books, all of them or nothing",
     "daemon": "load every feed that has a schedule, in its turn, and take the scheduled backups",
+    "freeze": "keep a scenario as it stands under a name, list what is kept so, or give it up",
     "loads": "print the history of loads",
     "token": "say what a server wants of tokens, and what it makes of one",
     "backup": "write what a deployment needs into one file",

@@ -13,7 +13,7 @@ from engine.model.calendar.periods import Grain, PeriodRange
 from engine.model.catalogue import PERIOD, Base, DimensionKind, Domain, Metric, MetricLine, Statement
 from engine.model.fact_store import Presence
 from engine.model.figure_parts import PartsFinder
-from engine.model.scenarios import Scenario
+from engine.model.scenarios import Scenario, live
 from engine.model.scope import ALL, UNASSIGNED, Cut, Cuts
 from engine.queries.rows import shown_columns
 from server.caller.caller import Caller
@@ -75,7 +75,7 @@ def subjects(reader: Reader) -> Iterator[Subject]:
     bases = [(metric, metric.body) for metric in reader.metrics.values() if isinstance(metric.body, Base)]
     for metric, base in sorted(bases, key=lambda pair: (*detours(pair[1]), pair[0].key not in shown))[:MAX_TRIED]:
         domain = reader.domains[base.domain]
-        for scenario in sorted(reader.scenarios.values(), key=lambda each: each.kind != "actual"):
+        for scenario in sorted(live(reader.scenarios).values(), key=lambda each: each.kind != "actual"):
             days = presence_of(base, scenario, reader)
             asked = range_of(days, scenario, base, domain, reader)
             if asked is not None:
@@ -119,7 +119,7 @@ def range_of(days: Presence, scenario: Scenario, base: Base, domain: Domain, rea
 
 def other_of(scenario: Scenario, base: Base, asked: PeriodRange, reader: Reader) -> str:
     """Return a scenario with rows to compare with, budgets first; else the year before."""
-    others = [other for other in reader.scenarios.values() if other.id != scenario.id]
+    others = [other for other in live(reader.scenarios).values() if other.id != scenario.id]
     for other in sorted(others, key=lambda each: each.kind != "budget"):
         pairs = ((scenario, other), (other, scenario))
         if all(presence_of(base, one, reader, {against.id}).days(asked.span) for one, against in pairs):
@@ -247,7 +247,7 @@ def is_short(member: str) -> bool:
 
 def variants_example(caller: Caller) -> Iterator[Example]:
     """Yield the scenarios, those with variants first."""
-    scenarios = caller.reader.scenarios
+    scenarios = live(caller.reader.scenarios)
     yield from ({"scenario_id": key} for key in sorted(scenarios, key=lambda key: not scenarios[key].variants))
 
 

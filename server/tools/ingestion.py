@@ -6,6 +6,7 @@ from engine.books.reader import Reader
 from engine.model.calendar.periods import Period
 from engine.model.errors import ECHO_NAMES, BadArguments, UnknownName, closest, guess, quoted
 from engine.model.notes import Note
+from engine.model.scenarios import live
 from engine.queries.ranges import LastClosed
 from server.base.notes import ServerNote
 from server.base.requests import BindingRequest, BindingsRequest, LoadHistoryRequest, LoadRequest
@@ -80,7 +81,7 @@ def asked_period(text: str, feeds: Iterable[VisibleFeed], reader: Reader) -> Per
     filled = {feed.binding.target for feed in feeds}
     domains = [domain for domain in reader.domains.values() if domain.table in filled] or list(reader.domains.values())
     keys = [domain.key for domain in domains]
-    last_closed = LastClosed(reader, domains, keys, reader.scenarios.values())
+    last_closed = LastClosed(reader, domains, keys, live(reader.scenarios).values())
     return last_closed.one(text, last_closed.grain(), "period")
 
 

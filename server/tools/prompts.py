@@ -9,7 +9,7 @@ from engine.books.reader import Reader
 from engine.model.calendar.periods import Grain
 from engine.model.errors import BadArguments, UnknownName, closest
 from engine.model.requests import Request
-from engine.model.scenarios import resolve
+from engine.model.scenarios import live, resolve
 from engine.plans.freshness import loaded_through
 from engine.queries.ranges import LAST_CLOSED, LastClosed
 from server.caller.caller import Caller
@@ -106,7 +106,7 @@ def periods(reader: Reader) -> Mapping[str, str]:
 def is_period(text: str, reader: Reader) -> bool:
     """Tell whether a text names a period, as people write it. Raises BadPeriod if it does not."""
     domains = tuple(reader.domains.values())
-    last_closed = LastClosed(reader, domains, reader.domains, reader.scenarios.values())
+    last_closed = LastClosed(reader, domains, reader.domains, live(reader.scenarios).values())
     return LAST_CLOSED.fullmatch(text) is not None or bool(last_closed.period_of(text, "period"))
 
 
@@ -222,14 +222,14 @@ and whether it comes again. Say how many lines do not count, and what is open.""
 
 def scenario_of(reader: Reader) -> str:
     """Return the scenario to review: the first of actuals, else the first; SCENARIO where the caller sees none."""
-    keys = sorted(reader.scenarios, key=lambda key: reader.scenarios[key].kind != "actual")
+    keys = sorted(live(reader.scenarios), key=lambda key: reader.scenarios[key].kind != "actual")
     return next(iter(keys), "SCENARIO")
 
 
 def base_of(given: Given, reader: Reader) -> str:
     """Return the reference to compare with: the one given, else a budget, else the year before."""
     reviewed = scenario_of(reader)
-    budgets = (key for key, scenario in reader.scenarios.items() if scenario.kind == "budget" and key != reviewed)
+    budgets = (key for key, scenario in live(reader.scenarios).items() if scenario.kind == "budget" and key != reviewed)
     return given.get("base", next(budgets, f"{reviewed}@py"))
 
 
