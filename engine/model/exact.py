@@ -16,6 +16,7 @@ from engine.model.stopping import watched
 PRECISION: Final = 15  # significant digits of a quotient
 QUOTIENT: Final = Context(prec=PRECISION, rounding=ROUND_HALF_EVEN)
 POWERS_OF_TEN: Final = {10**k: k for k in range(40)}
+MAX_PLAIN: Final = 18  # digits of a text that is read as an integer at once
 FARTHEST: Final = 400  # largest power of ten in a decimal text; covers all doubles
 FARTHEST_QUOTIENT: Final = 100  # decimal places of a quotient that is rounded as an integer
 MAX_COMMON: Final = 10**40  # of a denominator over which many figures are compared
@@ -31,6 +32,8 @@ class Exact(Struct, frozen=True, eq=False, gc=False):  # it holds integers, so c
     @classmethod
     def of(cls, text: str) -> "Exact":
         """Parse a decimal text. Raises ValueError if it is not a decimal number."""
+        if text.isascii() and text.isdigit() and len(text) <= MAX_PLAIN:
+            return cls(int(text))
         try:
             sign, digits, exponent = Decimal(text).as_tuple()
         except ArithmeticError as unreadable:

@@ -17,13 +17,15 @@ VALID = (
 )
 MAX_NESTED = 100  # levels of parentheses, signs and functions in a text; each of them is a call within a call
 BINDING = {"+": 1, "-": 1, "*": 2, "/": 2}  # the operators: one that binds more strongly takes its operands first
-SPACE = re.compile(r"\s*")
 TOKEN = re.compile(
-    r"(?P<name>[^\W\d]\w*)"
+    r"\s*(?:(?P<name>[^\W\d]\w*)"
     r"|(?P<number>(?:[0-9]|\.[0-9])(?:[eE][+-][0-9]|[\w.])*)"  # with whatever is written onto it
     r"|(?P<own>\[[^\[\]]*\])"  # a scenario or steps
     r"|(?P<cut>\{(?:[^{}\"]|\"[^\"]*\")*\})"  # members of dimensions
     r"|(?P<sign><=|>=|!=|[-+*/().,<>=])"
+    r"|(?P<end>\Z)"
+    r"|(?P<other>.))",  # a character that begins none
+    re.DOTALL,
 )
 
 WORD = r"(?:\"[^\"]+\"|[\w.-]+)"  # a member
@@ -42,6 +44,9 @@ class TokenKind(Enum):
     END = "end"
 
 
+KINDS = {kind.value: kind for kind in TokenKind}
+
+
 class FormulaToken(Struct, frozen=True):
     """A part of the text of a formula. `position` counts the characters before it, plus one."""
 
@@ -52,23 +57,22 @@ class FormulaToken(Struct, frozen=True):
 
 def tokens(text: str) -> list[FormulaToken]:
     """Return the tokens of a formula and its end. Raises FormulaFault for a character that begins none."""
-    found: list[FormulaToken] = []
-    at = end_of_space(text, 0)
-    while at < len(text):
-        match = TOKEN.match(text, at)
-        if match is None:
-            closes = {"[": "]", "{": "}"}.get(text[at])
-            words = f"'{text[at]}' has no '{closes}' after it" if closes else f"{text[at]!r} cannot stand in a formula"
-            raise FormulaFault(words, at + 1)
-        found.append(FormulaToken(TokenKind(match.lastgroup), match[0], at + 1))
-        at = end_of_space(text, match.end())
-    return [*found, FormulaToken(TokenKind.END, "", at + 1)]
+    sequence: list[FormulaToken] = []
+    for match in TOKEN.finditer(text):
+        name = match.lastgroup or "other"
+        if name == "other":
+            raise unreadable(text, match.start(name))
+        sequence.append(FormulaToken(KINDS[name], match[name], match.start(name) + 1))
+        if name == "end":
+            break
+    return sequence
 
 
-def end_of_space(text: str, at: int) -> int:
-    """Return the position after the white space at a position."""
-    space = SPACE.match(text, at)
-    return space.end() if space else at
+def unreadable(text: str, at: int) -> FormulaFault:
+    """Return the fault of a character that begins no token."""
+    closes = {"[": "]", "{": "}"}.get(text[at])
+    words = f"'{text[at]}' has no '{closes}' after it" if closes else f"{text[at]!r} cannot stand in a formula"
+    return FormulaFault(words, at + 1)
 
 
 def parse(
@@ -98,13 +102,10 @@ class FormulaParser:
         own_side: Callable[[str, int], str],
         own_cuts: Callable[[str, Members, int], Members],
     ) -> None:
-        self.tokens, self.resolve, self.own_side, self.own_cuts = each, resolve, own_side, own_cuts
-        self.at = self.nested = 0
-
-    @property
-    def token(self) -> FormulaToken:
-        """The next token."""
-        return self.tokens[self.at]
+        self.resolve, self.own_side, self.own_cuts = resolve, own_side, own_cuts
+        self.others = iter(each)  # those after the next one
+        self.token = next(self.others)  # the next one
+        self.nested = 0
 
     def whole(self) -> Formula:
         """Read all tokens as one formula."""
@@ -222,7 +223,7 @@ class FormulaParser:
     def take(self) -> FormulaToken:
         """Return the next token and pass over it; the end stays."""
         token = self.token
-        self.at += token.kind is not TokenKind.END
+        self.token = next(self.others, token)
         return token
 
 

@@ -20,7 +20,7 @@ from engine.model.exact import Exact
 from engine.model.formula_parser import VALID as GRAMMAR
 from engine.model.formula_parser import parse
 from engine.model.formulas import FigureKind, FigureType, Formula, FormulaFault, Operand, Quotient
-from engine.model.functions import metrics_of, types_of
+from engine.model.functions import LENGTH_TYPES, types_of
 from engine.model.metric_names import keys_named
 from engine.model.scenarios import Scenario
 from engine.model.scope import AmountRange
@@ -158,12 +158,9 @@ class MetricBuilder:
 
     def build(self) -> dict[str, Metric]:
         """Return all metrics by key."""
-        for _, file, key, _ in self.parts():
-            self.metric(self.name_of(file.domain, key))
-        return {
-            self.name_of(file.domain, key): self.driven(document, file, key, part)
-            for document, file, key, part in self.parts()
-        }
+        for name in self._parts:
+            self.metric(name)
+        return {name: self.driven(name, *part) for name, part in self._parts.items()}
 
     @cached_property
     def shared_keys(self) -> frozenset[str]:
@@ -175,21 +172,21 @@ class MetricBuilder:
         """Return the key of a metric in the instance: domain.key if several domains have the key."""
         return f"{domain}.{key}" if key in self.shared_keys else key
 
-    def driven(self, document: Document, file: DomainFile, key: str, part: MetricPart) -> Metric:
+    def driven(self, name: str, document: Document, file: DomainFile, key: str, part: MetricPart) -> Metric:
         """Return a metric with its drivers. Records a volume that does not add up, and a price that is another."""
-        metric, asked = self.built[self.name_of(file.domain, key)], part.drivers
+        metric, asked = self.built[name], part.drivers
         if asked is None or metric.type is NO_TYPE:
             return metric
         at = ["metrics", key, "drivers"]
-        found: dict[str, Metric] = {}
-        for name, text in (("volume", asked.volume), ("price", asked.price)):
+        factors: dict[str, Metric] = {}
+        for factor, text in (("volume", asked.volume), ("price", asked.price)):
             try:
-                found[name] = self.metric(self.meant(text, file))
+                factors[factor] = self.metric(self.meant(text, file))
             except FormulaFault as fault:
-                document.fault([*at, name], f"{key}: {fault}")
-        if len(found) < len(("volume", "price")):
+                document.fault([*at, factor], f"{key}: {fault}")
+        if len(factors) < len(("volume", "price")):
             return metric
-        volume, price = found["volume"], found["price"]
+        volume, price = factors["volume"], factors["price"]
         adding = [known.key for known in (metric, volume) if not known.type.additive and known.type is not NO_TYPE]
         for other in adding:
             document.fault(at if other == metric.key else [*at, "volume"], f"{other} does not add up over its members")
@@ -217,11 +214,11 @@ class MetricBuilder:
         """Return one metric by its key in the instance. Builds the operands of its formula first."""
         if name not in self.built:
             self.under_way.append(name)
-            self.built[name] = self.build_metric(*self._parts[name])
+            self.built[name] = self.build_metric(name, *self._parts[name])
             self.under_way.pop()
         return self.built[name]
 
-    def build_metric(self, document: Document, file: DomainFile, key: str, part: MetricPart) -> Metric:
+    def build_metric(self, name: str, document: Document, file: DomainFile, key: str, part: MetricPart) -> Metric:
         """Build a metric from its part of a file."""
         if part.formula is None:
             base = self.base(document, file, key, part)
@@ -231,7 +228,7 @@ class MetricBuilder:
             body, figure = self.formula(document, file, key, part.formula, part)
         at = ["metrics", key]
         return Metric(
-            key=self.name_of(file.domain, key),
+            key=name,
             label=part.label or words(key),
             description=part.description,
             domain=file.domain,
@@ -257,7 +254,7 @@ class MetricBuilder:
             formula = parse(text, lambda name: self.meant(name, file), own_side_in(self.scenarios), own_cuts)
             types = types_of(formula, lambda name: self.metric(name).type)
             figure = None if any(found is NO_TYPE for found in types.values()) else formula.type_of(types)
-            if not metrics_of(formula):
+            if types.keys() <= LENGTH_TYPES.keys():
                 document.fault([*at, "formula"], f"{key} uses no metric")
         except FormulaFault as fault:
             document.fault([*at, "formula"], f"{key}: {fault.located}", GRAMMAR if fault.position else "")

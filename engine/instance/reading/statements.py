@@ -35,7 +35,7 @@ from engine.model.catalogue import (
 )
 from engine.model.formula_parser import VALID, parse
 from engine.model.formulas import FigureType, FormulaFault
-from engine.model.functions import metrics_of, types_of
+from engine.model.functions import LENGTH_TYPES, metrics_of, types_of
 from engine.model.metric_names import metrics_named
 from engine.model.scenarios import Scenario
 from engine.model.scope import Cut
@@ -245,7 +245,7 @@ class StatementLines:
             types = types_of(formula, self.type_of)
             if not any(found is NO_TYPE for found in types.values()):
                 figure = formula.type_of(types) or NO_TYPE
-            if not metrics_of(formula):
+            if types.keys() <= LENGTH_TYPES.keys():
                 document.fault(at, f"{key} uses no metric and no line")
         except FormulaFault as fault:
             document.fault(at, f"{key}: {fault.located}", VALID if fault.position else "")
