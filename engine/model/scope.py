@@ -188,8 +188,10 @@ class Cell(Struct, frozen=True, cache_hash=True):
     @classmethod
     def of(cls, parts: Iterable[Conjunction]) -> "Cell":
         """Make a cell of conjunctions; unite those of one dimension, drop the empty ones and those within another."""
-        kept = widest(united(part for part in parts if not part.is_empty))
-        return cls(tuple(kept) if len(kept) == 1 else tuple(sorted(kept, key=Conjunction.sort_key)))
+        conjunctions = [part for part in parts if not part.is_empty]
+        if len(conjunctions) > 1:
+            conjunctions = widest(united(conjunctions))
+        return cls(tuple(sorted(conjunctions, key=Conjunction.sort_key) if len(conjunctions) > 1 else conjunctions))
 
     @classmethod
     def union(cls, cells: Iterable["Cell"]) -> "Cell":
@@ -285,8 +287,6 @@ def widest(parts: Iterable[Conjunction]) -> list[Conjunction]:
     Whatever contains a conjunction lists each of its codes, or no codes: one code tells the few to compare it with.
     """
     every = list(dict.fromkeys(parts))
-    if len(every) == 1:
-        return every
     often = Counter(known for part in every for known in listed_by(part))
     containers: dict[ListedCode | None, list[Conjunction]] = {}
     for part in every:
