@@ -38,6 +38,7 @@ from server.stores.memory import MemorySnapshots
 from tests.support.books.loads import load_feeds
 
 ROUNDS = 3
+LOOP = 10_000_000
 MAX_EXPONENT = 1.1
 MILLISECOND = 1000
 PERIOD = "2026-01"
@@ -274,9 +275,17 @@ def exponent(sizes: Sequence[int], times: Sequence[float]) -> float:
     return steps / sum((at - middle) ** 2 for at in across)
 
 
+def speed() -> str:
+    """Return what tells this machine from another: how long a loop of Python takes."""
+    total, begun = 0, process_time()
+    for number in range(LOOP):
+        total += number * number
+    return f"On this machine a loop that adds {LOOP:,} squares takes {process_time() - begun:.2f} s of the processor."
+
+
 def main(_: int, rows: str = "") -> None:
     """Measure the rows whose name holds a text, print, write the table into the README, and fail above a goal."""
-    lines = ["| what grows | sizes | ms | exponent | goal, ms |", "|---|---|---|--:|--:|"]
+    lines = [speed(), "", "| what grows | sizes | ms | exponent | goal, ms |", "|---|---|---|--:|--:|"]
     above = []
     for row in (row for row in ROWS if rows in row.name):
         times = [spent(partial(row.prepare, size)) for size in row.sizes]

@@ -5,7 +5,7 @@ these tables cannot decide, and of few entries first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from operator import and_
 from typing import NamedTuple
 
@@ -85,7 +85,11 @@ class WordQuery:
         self._query = query
         self._index = index
         self._words = list(dict.fromkeys(query.split(" ")))
-        self._every = pl.int_range(index.entries.height, dtype=pl.UInt32, eager=True)
+
+    @cached_property
+    def _every(self) -> pl.Series:
+        """The numbers of all entries."""
+        return pl.int_range(self._index.entries.height, dtype=pl.UInt32, eager=True)
 
     def ranks(self) -> Iterator[tuple[int, EntryCandidates, pl.Expr]]:
         """Yield the ranks from the best, each with its candidates and what the text of a match meets besides.
