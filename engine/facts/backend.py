@@ -82,8 +82,9 @@ class ArrowBackend:
 
     @property
     def files(self) -> Sequence[Path]:
-        """The files that this version needs."""
-        return [self._root / file for file in self._served.files()]
+        """The files that this version reads when it is asked; those of freezes were read when it was opened."""
+        read = {freeze.file for freeze in self.freezes}
+        return [self._root / file for file in self._served.files() if file not in read]
 
     @property
     def published_at(self) -> datetime | None:

@@ -257,16 +257,19 @@ def test_a_grant_of_a_freeze_alone_shows_nothing_else(tmp_path: Path) -> None:
         assert asked_of(books, "actual#jan") == asked_of(books, "actual#jax").replace("jax", "jan")
 
 
-def test_a_damaged_freeze_is_unavailable_by_its_name_and_everything_else_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("content", "why"), [("{", "it is damaged"), (None, "No such file or directory")])
+def test_a_damaged_freeze_is_unavailable_by_its_name_and_everything_else_answers(
+    tmp_path: Path, content: str | None, why: str
+) -> None:
     instance = written(tmp_path)
     freeze(instance, "feb")
     (file,) = (instance / ".tieout" / STORE / "frozen").iterdir()
-    file.write_text("{")
-    with asking(instance) as books:
+    file.unlink() if content is None else file.write_text(content)
+    with asking(instance) as books:  # once the server says that it is ready
         assert figures(books, "actual", "budget") == [[35, 18]]
         told = books.call("run_metric_data", metrics=["revenue"], scenarios=[{"scenario": "actual#feb"}], **RANGE)
         assert (told.is_error, told.told["error_type"]) == (True, "unavailable")
-        assert f"The freeze actual#feb cannot be read: frozen/{file.name} (it is damaged)" in told.told["error"]
+        assert f"The freeze actual#feb cannot be read: frozen/{file.name} ({why})" in told.told["error"]
         assert "tieout freeze --drop actual#feb" in told.told["error"]
         assert "freeze actual#feb cannot be read" in freeze(instance, "--list")
         assert "actual#feb cannot be read" in tieout("provision", "--instance", instance).stderr.replace("\n", " ")
