@@ -14,7 +14,7 @@ from engine.notes.currency_notes import MIXED
 from engine.present.charts.charts import Chart, chart
 from engine.present.charts.periods import grain_of
 from engine.present.charts.picture import HUNDREDFOLD, PLAIN, asked_unit
-from engine.present.charts.refusals import no_data
+from engine.present.charts.refusals import bad_spec, no_data, some
 from engine.present.charts.waterfalls import signs_of
 from engine.report.explanation import Explanation
 from engine.report.report import Report
@@ -73,6 +73,7 @@ def report_as_it_is(spec: ChartSpec, given: Report) -> AsItIs:
     members = tuple(f"pl.col({name!r}).is_not_null()" for name in given.breakdown)
     if spec.chart_type == "scatter":
         return AsItIs(spec, frame, kept=members)
+    refuse_unknown_lines(spec, frame)
     is_line = pl.any_horizontal(pl.col("label", "alias").is_in(list(spec.lines)))
     bars = of_one_unit(spec, given, frame.filter(~is_line))
     kept = pl.concat([bars, frame.filter(is_line)])
@@ -84,6 +85,16 @@ def report_as_it_is(spec: ChartSpec, given: Report) -> AsItIs:
     only = (f"pl.col('unit') == {unit!r}", f"pl.col('alias').is_in({aliases!r})") if notes and not spec.lines else ()
     own = unit if kept["unit"].n_unique() < 2 else None  # bars and lines of two units: the rows say them
     return AsItIs(*named_columns(spec, given, kept), own, notes, (*members, *only))
+
+
+def refuse_unknown_lines(spec: ChartSpec, frame: pl.DataFrame) -> None:
+    """Raise ChartInvalid for a line of the spec that is no line and no scenario of a report."""
+    labels, aliases = (frame[column].unique(maintain_order=True).to_list() for column in ("label", "alias"))
+    unknown = [name for name in spec.lines if name not in {*labels, *aliases}]
+    if unknown:
+        series = labels if len(labels) > 1 else aliases
+        said = f"There is no series {some(unknown)} to draw as a line."
+        raise bad_spec(spec, "lines", said, tuple(series[-1:] if len(series) > 1 else ()), series)
 
 
 def of_one_unit(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> pl.DataFrame:
