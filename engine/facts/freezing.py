@@ -42,14 +42,14 @@ class StagedFreezes:
 
     def rows(self, *, every: bool) -> dict[str, FrozenRows]:
         """Return what `every` freeze holds, or each new one; those whose file is damaged are left out."""
-        held = dict(self._new)
+        rows = dict(self._new)
         for scenario, freeze in self.by_id.items() if every else ():
-            if scenario not in held:
+            if scenario not in rows:
                 try:
-                    held[scenario] = read_frozen(self._root, freeze)
+                    rows[scenario] = read_frozen(self._root, freeze)
                 except DamagedFreeze:
                     continue
-        return held
+        return rows
 
     def written(self, before: Mapping[str, FrozenRows], after: Mapping[str, FrozenRows]) -> dict[str, Freeze]:
         """Return the freezes, after writing the files of new ones and of those whose parts have moved."""

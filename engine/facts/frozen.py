@@ -184,11 +184,11 @@ def scaled_amounts(amounts: pl.Series, places: int, part: Partition, domain: Dom
     exact, factor = pl.col(amounts.name).cast(pl.Int128), pl.lit(10 ** abs(places), pl.Int128)
     rows = amounts.to_frame()
     if places < 0 and rows.select((exact % factor != 0).any()).item():
-        held = part.places[amounts.name]
+        frozen_places = part.places[amounts.name]
         raise Unavailable(
-            f"{amounts.name} of {domain.key} was frozen in {part.scenario} to {held} decimal places and the catalogue "
-            f"now says {held + places}, which loses digits of it; an administrator says {held} places again and loads "
-            "the feeds of the domain."
+            f"{amounts.name} of {domain.key} was frozen in {part.scenario} to {frozen_places} decimal places and the "
+            f"catalogue now says {frozen_places + places}, which loses digits of it; an administrator says "
+            f"{frozen_places} places again and loads the feeds of the domain."
         )
     try:
         scaled = rows.select((exact * factor if places > 0 else exact // factor).cast(pl.Int64))

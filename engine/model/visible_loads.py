@@ -28,7 +28,7 @@ def visible_loads(
     for load in watched(loads):
         days, undated = days_of[load.load], seen.undated
         if own is not None and load.load in unclear:
-            held = own.get(load.load)
-            days, undated = (frozenset(held.dates), held.undated) if held else (frozenset(), 0)
+            presence = own.get(load.load)
+            days, undated = (frozenset(presence.dates), presence.undated) if presence else (frozenset(), 0)
         if days or undated:
             yield replace(load, days=days)

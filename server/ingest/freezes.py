@@ -62,10 +62,10 @@ def make_freeze(place: BooksFolder, scenario: Scenario, name: str, through: date
     )
     with publishing(place) as staged:
         if freeze.id in staged.freezes.by_id:
-            made = staged.freezes.by_id[freeze.id]
+            namesake = staged.freezes.by_id[freeze.id]
             raise FreezeRefused(
-                f"There is a freeze {freeze.id} already, of {made.frozen_at:%Y-%m-%d}: take another name, or give it "
-                f"up first with tieout freeze --drop {freeze.id}."
+                f"There is a freeze {freeze.id} already, of {namesake.frozen_at:%Y-%m-%d}: take another name, or give "
+                f"it up first with tieout freeze --drop {freeze.id}."
             )
         staged.freeze(freeze, place.catalogue.domains)
         published = staged.publish().frozen[freeze.id]

@@ -93,8 +93,8 @@ def refuse_unknown_lines(spec: ChartSpec, frame: pl.DataFrame) -> None:
     unknown = [name for name in spec.lines if name not in {*labels, *aliases}]
     if unknown:
         series = labels if len(labels) > 1 else aliases
-        said = f"There is no series {some(unknown)} to draw as a line."
-        raise bad_spec(spec, "lines", said, tuple(series[-1:] if len(series) > 1 else ()), series)
+        fault = f"There is no series {some(unknown)} to draw as a line."
+        raise bad_spec(spec, "lines", fault, tuple(series[-1:] if len(series) > 1 else ()), series)
 
 
 def of_one_unit(spec: ChartSpec, given: Report, frame: pl.DataFrame) -> pl.DataFrame:

@@ -60,19 +60,19 @@ def freeze(place: BooksFolder, asked: argparse.Namespace) -> Iterator[str]:
     if NAME.fullmatch(asked.name) is None:
         raise FreezeRefused(f"'{asked.name}' is no name of a freeze: take {NAME_WORDS}, such as sep or 2026-09.")
     through = None if asked.through is None else day_of(asked.through, place.catalogue.calendar)
-    made = make_freeze(place, scenario, asked.name, through)
-    held = made.freeze
-    until = f" through {held.through}" if held.through else ""
+    result = make_freeze(place, scenario, asked.name, through)
+    new = result.freeze
+    until = f" through {new.through}" if new.through else ""
     yield (
-        f"{held.id}: {held.rows:,} rows of {', '.join(made.last_days)}{until}, of version {held.version} of the books. "
-        f"From their next call on, reports read it as {held.id}."
+        f"{new.id}: {new.rows:,} rows of {', '.join(result.last_days)}{until}, of version {new.version} of the books. "
+        f"From their next call on, reports read it as {new.id}."
     )
-    yield from open_days(made, scenario)
+    yield from open_days(result, scenario)
 
 
-def open_days(made: MadeFreeze, scenario: Scenario) -> Iterator[str]:
+def open_days(result: MadeFreeze, scenario: Scenario) -> Iterator[str]:
     """Yield the domains of which a freeze has rows after the last closed day."""
-    for domain, last in made.last_days.items():
+    for domain, last in result.last_days.items():
         closed = scenario.open_after(domain)
         if last is not None and closed is None:
             yield f"{scenario.id} of {domain} has no closed_through, so any of its days may have been open."
@@ -112,8 +112,8 @@ def drop(place: BooksFolder, name: str, scenario: str | None) -> Iterator[str]:
         raise FreezeRefused(f"Several freezes have the name {name}: say {' or '.join(sorted(ids))}.")
     if not ids:
         wanted = name if FROZEN in name or scenario is None else freeze_id(scenario, name)
-        known = f"known: {', '.join(sorted(freezes))}" if freezes else "there are none"
-        raise FreezeRefused(f"There is no freeze {wanted}; {known}.")
+        choices = f"known: {', '.join(sorted(freezes))}" if freezes else "there are none"
+        raise FreezeRefused(f"There is no freeze {wanted}; {choices}.")
     drop_freeze(place, ids[0])
     yield f"{ids[0]} is given up. Reports that read it end as they would; later ones do not know it."
 
